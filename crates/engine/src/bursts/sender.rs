@@ -1,0 +1,310 @@
+//! The end that sends: each burst when it is due, as fast as the host can or at its exact rate.
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use fp_model::{BurstsLoad, Rate, Time, Timing};
+
+use super::{Plan, frame_bits_l1, frames_per_second, warmth};
+use crate::frames::{HEAD_BYTES, Head, HeadBytes, Stream};
+use crate::half::{BurstsSenderHalf, SenderSlot, SentBurst};
+use crate::lease::Lease;
+use crate::open_slots::OpenSlots;
+use crate::os::clock;
+use crate::os::schedule::{self, Promptly};
+use crate::os::udp::{self, BATCH, Datagram, SEGMENTS_MAX};
+use crate::pace::wait_until;
+use crate::udp::{FrameError, Kind, ProvenSocket};
+
+/// A burst later than this is left out if its successor is due already.
+const LATENESS_MAX: Duration = Duration::from_millis(5);
+/// Nothing else is done for so long before a burst is due.
+const QUIET: Duration = Duration::from_millis(2);
+/// For so long the host may have no room for a frame before it is given up.
+const NO_ROOM_MAX: Duration = Duration::from_millis(5);
+/// A processor that one thread takes for longer than this is taken away from real-time threads.
+const REAL_TIME_BURST_MAX: Duration = Duration::from_millis(100);
+
+/// Sends the bursts of a trial when they are due, and says of each when its first and its last frame
+/// were given to the network interface.
+///
+/// Frames that are due at the same time leave by one system call, in which the kernel cuts them from
+/// one long datagram; where it does not, they share a call as they are.
+///
+/// # Errors
+/// Frames too short or too long, a socket that fails, a lease that ended.
+pub(crate) fn send(
+    proven: &ProvenSocket,
+    stream: Stream<'_, BurstsLoad>,
+    timing: &Timing,
+    start: Time,
+    lease: &Lease,
+    progress: &mut dyn FnMut(usize, SenderSlot),
+) -> Result<BurstsSenderHalf, FrameError> {
+    let load = stream.load;
+    let plan = Plan::new(load, timing);
+    let _promptly = run_on_time(load);
+    let mut slots = OpenSlots::new(timing, start);
+    let mut seen = vec![SenderSlot::default(); slots.ends().count()];
+    let mut sender = BurstSender::new(proven, stream, slots.last_end(), lease)?;
+    let mut bursts = Vec::new();
+    for burst in 0..plan.bursts {
+        let due = start + plan.due(burst);
+        while let Some((slot, end)) = slots.close_by(due - QUIET) {
+            wait_until(end, lease)?;
+            progress(slot, seen[slot]);
+        }
+        let began = sender.wait_warm(due)?;
+        if began.since(due) > LATENESS_MAX && began >= start + plan.due(burst + 1) {
+            continue;
+        }
+        let mut sent_frames = 0;
+        let left = sender.send_burst(plan.sequence(burst, 0), began, &mut |at, frames| {
+            seen[slots.at(at)].sent_bytes += u64::from(frames) * u64::from(load.frame_bytes);
+            sent_frames += frames;
+        })?;
+        if let Some((from, until)) = left {
+            let [from_ns, until_ns] = [from, until].map(|at| at.since(due).as_nanos() as u64);
+            bursts.push(SentBurst { burst, sent_frames, from_ns, until_ns });
+        }
+    }
+    while let Some((slot, _)) = slots.close_by(slots.last_end()) {
+        progress(slot, seen[slot]);
+    }
+    Ok(BurstsSenderHalf { planned_bursts: plan.bursts, bursts, slots: seen })
+}
+
+/// Has the current thread woken when it is due, and before ordinary threads if it leaves them most
+/// of the processor.
+fn run_on_time(load: &BurstsLoad) -> Option<Promptly> {
+    // A kernel that refuses wakes it up to 50 µs late, which the watching of the clock covers.
+    let _ = schedule::wake_on_time();
+    let frames_ns = u64::from(load.frames_per_burst).saturating_mul(1_000_000_000);
+    let lasts = Duration::from_nanos(frames_ns / frames_per_second(load));
+    (lasts <= REAL_TIME_BURST_MAX && lasts <= load.period / 4).then(Promptly::run)
+}
+
+struct BurstSender<'a> {
+    socket: &'a UdpSocket,
+    /// Leads nowhere; without it the first frame of a burst is late.
+    to_itself: Option<UdpSocket>,
+    lease: &'a Lease,
+    pace: Pace,
+    frames: u32,
+    frame_bytes: u32,
+    mark: [u8; 4],
+    /// Nothing is sent any more.
+    over_at: Time,
+    cutting: Cutting,
+    /// Payloads one after the other, for the kernel to cut.
+    payloads: Vec<u8>,
+    payload_bytes: usize,
+}
+
+/// Who makes frames of what is due at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cutting {
+    ByKernel,
+    Here,
+}
+
+impl<'a> BurstSender<'a> {
+    fn new(
+        proven: &'a ProvenSocket,
+        stream: Stream<'_, BurstsLoad>,
+        over_at: Time,
+        lease: &'a Lease,
+    ) -> Result<Self, FrameError> {
+        let load = stream.load;
+        let payload_bytes = stream.payload_bytes(load.frame_bytes)?;
+        let segments = (udp::SEGMENTED_BYTES_MAX / payload_bytes).clamp(1, SEGMENTS_MAX);
+        Ok(Self {
+            socket: &proven.socket,
+            to_itself: warmth::socket_to_itself(stream.family).ok(),
+            lease,
+            pace: Pace::new(load),
+            frames: load.frames_per_burst,
+            frame_bytes: load.frame_bytes,
+            mark: proven.mark(Kind::Frame),
+            over_at,
+            cutting: if segments > 1 { Cutting::ByKernel } else { Cutting::Here },
+            payloads: vec![0; segments * payload_bytes],
+            payload_bytes,
+        })
+    }
+
+    /// Waits until `due` and keeps warm, meanwhile, what it takes to send a frame.
+    fn wait_warm(&mut self, due: Time) -> Result<Time, FrameError> {
+        if let Some(to_itself) = self.to_itself.take() {
+            wait_until(due - warmth::LASTS, self.lease)?;
+            while clock::now() < due - warmth::ONE_TAKES {
+                // Whether one of them finds its way is no matter.
+                let _ = self.send_some(&to_itself, &[[0; HEAD_BYTES]; 2]);
+                let _ = self.send_some(&to_itself, &[[0; HEAD_BYTES]; 1]);
+                let _ = udp::rehearse(self.socket);
+            }
+            self.to_itself = Some(to_itself);
+        }
+        wait_until(due, self.lease)
+    }
+
+    /// Sends a burst that begins with frame `first`, tells `sent` of each call how many frames left
+    /// by it, and returns when the first and the last one did.
+    fn send_burst(
+        &mut self,
+        first: u64,
+        began: Time,
+        sent: &mut dyn FnMut(Time, u32),
+    ) -> Result<Option<(Time, Time)>, FrameError> {
+        let (mut next, mut now, mut span) = (0, began, None);
+        while next < self.frames && now < self.over_at {
+            let due = self.pace.due_by(now.since(began) + self.pace.ahead).min(self.frames);
+            let at_once = due.saturating_sub(next).clamp(1, SEGMENTS_MAX as u32);
+            let mut heads = [[0; HEAD_BYTES]; SEGMENTS_MAX];
+            for (place, of) in heads.iter_mut().zip(0..at_once) {
+                let sequence = first + u64::from(next + of);
+                let head = Head { sequence, unsent_before: 0, sent_at: Duration::ZERO };
+                *place = head.marked(self.mark);
+            }
+            let left = self.send_frames(&heads[..at_once as usize])?;
+            // A frame alone leaves as its call begins, the last of several as it ends.
+            let until = if at_once == 1 { now } else { clock::now() };
+            if left > 0 {
+                sent(now, left);
+                let (from, _) = span.unwrap_or((now, now));
+                span = Some((from, until));
+            }
+            next += at_once;
+            now = wait_until(began + self.pace.offset(next), self.lease)?;
+        }
+        Ok(span)
+    }
+
+    /// How many of the frames left; those for which the host has no room for long are given up.
+    fn send_frames(&mut self, heads: &[HeadBytes]) -> Result<u32, FrameError> {
+        const TRIES: u32 = 3;
+        let (mut sent, mut tries) = (0, 0);
+        let patient_until = clock::now() + NO_ROOM_MAX;
+        while sent < heads.len() {
+            match self.send_some(self.socket, &heads[sent..]) {
+                Ok(count) => (sent, tries) = (sent + count, 0),
+                Err(error) if self.is_cut_by_kernel() && udp::is_refusal_to_segment(&error) => {
+                    self.cutting = Cutting::Here;
+                }
+                // News of an earlier frame comes in place of sending this one: once more.
+                Err(error) if udp::is_about_an_earlier_datagram(&error) && tries < TRIES => {
+                    tries += 1;
+                }
+                Err(error) if udp::is_too_big(&error) => {
+                    return Err(FrameError::FrameTooLong { frame_bytes: self.frame_bytes });
+                }
+                Err(error) if udp::is_out_of_room(&error) && clock::now() < patient_until => {}
+                Err(error)
+                    if udp::is_out_of_room(&error) || udp::is_about_an_earlier_datagram(&error) =>
+                {
+                    break;
+                }
+                Err(source) => {
+                    return Err(FrameError::Socket { doing: "send UDP frames", source });
+                }
+            }
+        }
+        Ok(sent as u32)
+    }
+
+    fn is_cut_by_kernel(&self) -> bool {
+        self.cutting == Cutting::ByKernel
+    }
+
+    /// Sends the first of the frames, as many as one call takes.
+    fn send_some(&mut self, by: &UdpSocket, heads: &[HeadBytes]) -> io::Result<usize> {
+        let count = heads.len().min(self.payloads.len() / self.payload_bytes);
+        if count == 1 || self.cutting == Cutting::Here {
+            let padding = &self.payloads[HEAD_BYTES..self.payload_bytes];
+            let mut datagrams = [Datagram { head: [0; HEAD_BYTES], padding }; BATCH];
+            for (datagram, head) in datagrams.iter_mut().zip(heads) {
+                datagram.head = *head;
+            }
+            return udp::send_batch(by, &datagrams[..heads.len().min(BATCH)]);
+        }
+        let payloads = self.payloads.chunks_exact_mut(self.payload_bytes);
+        for (payload, head) in payloads.zip(heads) {
+            payload[..HEAD_BYTES].copy_from_slice(head);
+        }
+        let datagrams = &self.payloads[..count * self.payload_bytes];
+        udp::send_segmented(by, datagrams, self.payload_bytes)?;
+        Ok(count)
+    }
+}
+
+/// When the frames of a burst are due, counted from its beginning.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    frame_bits: u64,
+    /// `None`: all at once.
+    bps: Option<u64>,
+    /// Frames that will be due so soon share the call of the one that is: while the kernel cuts and
+    /// sends them one after the other, about as fast as they are due, their time comes.
+    ahead: Duration,
+}
+
+impl Pace {
+    /// One call for each frame keeps up with frames that are this far apart.
+    const ALONE: Duration = Duration::from_micros(2);
+    const AHEAD: Duration = Duration::from_micros(10);
+
+    fn new(load: &BurstsLoad) -> Self {
+        let bps = load.rate_l1.map(Rate::as_bps);
+        let alone = Self { frame_bits: frame_bits_l1(load), bps, ahead: Duration::ZERO };
+        let keeps_up = alone.offset(1) >= Self::ALONE;
+        Self { ahead: if keeps_up { Duration::ZERO } else { Self::AHEAD }, ..alone }
+    }
+
+    /// Frame i is due i · bits / rate after the first one, rounded up to the nanosecond.
+    fn offset(self, frame: u32) -> Duration {
+        let Some(bps) = self.bps else { return Duration::ZERO };
+        let bits_ns = u128::from(frame) * u128::from(self.frame_bits) * 1_000_000_000;
+        Duration::from_nanos(bits_ns.div_ceil(bps.into()) as u64)
+    }
+
+    /// How many frames are due when so much time has passed.
+    fn due_by(self, passed: Duration) -> u32 {
+        let Some(bps) = self.bps else { return u32::MAX };
+        let bits_ns = passed.as_nanos() * u128::from(bps);
+        let intervals = bits_ns / (u128::from(self.frame_bits) * 1_000_000_000);
+        u32::try_from(intervals + 1).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn frames_at_a_gigabit_are_due_every_12_304_ns() {
+        // 1518 bytes and 20 more are 12,304 bits, one nanosecond each; 84 bytes are 672 bits.
+        let pace =
+            |frame_bits| Pace { frame_bits, bps: Some(1_000_000_000), ahead: Duration::ZERO };
+        assert_eq!(pace(12_304).offset(41), Duration::from_nanos(41 * 12_304));
+        assert_eq!(pace(672).offset(999), Duration::from_nanos(671_328));
+        assert_eq!(pace(672).due_by(Duration::from_nanos(671)), 1);
+        assert_eq!(pace(672).due_by(Duration::from_nanos(672)), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_is_due_at_its_offset_and_not_before(
+            frame_bits in 672_u64..100_000,
+            bps in 1_000_u64..1_000_000_000_000,
+            frame in 1_u32..1_000_000,
+        ) {
+            let pace = Pace { frame_bits, bps: Some(bps), ahead: Duration::ZERO };
+            let offset = pace.offset(frame);
+            prop_assert!(pace.due_by(offset) > frame);
+            prop_assert!(pace.due_by(offset - Duration::from_nanos(1)) <= frame);
+        }
+    }
+}

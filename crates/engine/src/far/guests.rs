@@ -1,0 +1,97 @@
+//! Who is connected: strangers that have still to show the token, and sessions; both in bounded number.
+
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::source_of;
+
+#[derive(Debug)]
+pub(crate) struct Guests {
+    present: Mutex<Vec<Present>>,
+    next_id: AtomicU64,
+    max_sessions: usize,
+}
+
+#[derive(Debug)]
+struct Present {
+    id: u64,
+    source: IpAddr,
+    /// Whoever has to make room finds this connection shut.
+    door: Option<TcpStream>,
+}
+
+/// The presence of one connection, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    guests: Arc<Guests>,
+    id: u64,
+}
+
+const STRANGERS_MAX: usize = 512;
+const STRANGERS_OF_ONE_SOURCE_MAX: usize = 16;
+
+impl Guests {
+    pub(crate) const fn at_most(max_sessions: usize) -> Self {
+        Self { present: Mutex::new(Vec::new()), next_id: AtomicU64::new(0), max_sessions }
+    }
+
+    /// Notes a stranger. Where there are too many, the oldest of them has to go: whoever is quick
+    /// to show the token gets in, however many dawdle.
+    pub(crate) fn arrive(self: &Arc<Self>, address: IpAddr, door: TcpStream) -> Guest {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let source = source_of(address);
+        let mut present = self.present();
+        let of_source = |guest: &Present| guest.source == source;
+        turn_out_oldest_stranger(&mut present, STRANGERS_OF_ONE_SOURCE_MAX, of_source);
+        turn_out_oldest_stranger(&mut present, STRANGERS_MAX, |_| true);
+        present.push(Present { id, source, door: Some(door) });
+        Guest { guests: Arc::clone(self), id }
+    }
+
+    fn present(&self) -> MutexGuard<'_, Vec<Present>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn turn_out_oldest_stranger(
+    present: &mut Vec<Present>,
+    max: usize,
+    counts: impl Fn(&Present) -> bool,
+) {
+    let is_counted = |guest: &Present| guest.door.is_some() && counts(guest);
+    if present.iter().filter(|guest| is_counted(guest)).count() < max {
+        return;
+    }
+    // Guests are in the order of their arrival.
+    if let Some(oldest) = present.iter().position(is_counted)
+        && let Some(door) = present.remove(oldest).door
+    {
+        // It fails where the stranger has left already.
+        let _ = door.shutdown(Shutdown::Both);
+    }
+}
+
+impl Guest {
+    /// Makes a session of a stranger that has shown the token.
+    ///
+    /// # Errors
+    /// The number of sessions, where there is no room for another.
+    pub(crate) fn admit(&self) -> Result<(), usize> {
+        let mut present = self.guests.present();
+        let sessions = present.iter().filter(|guest| guest.door.is_none()).count();
+        if sessions >= self.guests.max_sessions {
+            return Err(sessions);
+        }
+        if let Some(guest) = present.iter_mut().find(|guest| guest.id == self.id) {
+            guest.door = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.guests.present().retain(|guest| guest.id != self.id);
+    }
+}

@@ -1,0 +1,233 @@
+//! One end's halves of the flows of a trial: opened, begun at one instant, each in its own thread.
+
+mod sockets;
+mod stretch;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use fp_model::{FlowSpec, TesterHealth, Time, Timing};
+
+use crate::Lease;
+use crate::control::line::{End, LineError};
+use crate::control::message::{Message, Seen};
+use crate::half::{FlowKey, Half};
+use crate::os::clock;
+use crate::os::effort::Effort;
+
+use sockets::Opened;
+pub(crate) use sockets::listen;
+use stretch::Stretches;
+pub(crate) use stretch::slots_per_stretch;
+
+/// What reaches the thread that conducts a session.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    Line(Result<Message, LineError>),
+    Flow { trial: u64, flow: usize, news: News },
+}
+
+/// What a flow's thread tells.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Connected to its peer: it can be started.
+    Open,
+    Progress {
+        stretch: usize,
+        seen: Seen,
+    },
+    Over(Result<Ended, String>),
+}
+
+/// A half that ran to its end, and what its thread went through.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) half: Half,
+    pub(crate) longest_stall: Duration,
+    pub(crate) processor_share: f64,
+}
+
+/// How a flow reaches the other end: the near end always goes, the far end waits.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    Dial(SocketAddr),
+    /// From an address, or from whoever shows the flow's key.
+    AwaitTcp {
+        listener: TcpListener,
+        peer: Option<IpAddr>,
+    },
+    AwaitUdp {
+        socket: UdpSocket,
+        peer: Option<IpAddr>,
+    },
+}
+
+/// All that a flow's thread needs.
+#[derive(Debug)]
+pub(crate) struct FlowHalf {
+    pub(crate) end: End,
+    pub(crate) trial: u64,
+    pub(crate) flow: usize,
+    pub(crate) spec: FlowSpec,
+    pub(crate) timing: Timing,
+    pub(crate) key: FlowKey,
+    pub(crate) opening: Opening,
+}
+
+/// The flows of one trial while they run; dropping them ends them.
+#[derive(Debug)]
+pub(crate) struct RunningFlows {
+    lease: Lease,
+    starts: Vec<Sender<Time>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How long a flow may take until its two ends have met.
+pub(crate) const OPENING_MAX: Duration = Duration::from_secs(5);
+
+impl RunningFlows {
+    /// Opens all `halves`; each tells `post` how it fares.
+    ///
+    /// # Errors
+    /// Where the host has no thread left.
+    pub(crate) fn open(
+        halves: Vec<FlowHalf>,
+        lease: Lease,
+        post: &Sender<Mail>,
+    ) -> io::Result<Self> {
+        let mut running = Self { lease, starts: Vec::new(), threads: Vec::new() };
+        for half in halves {
+            let (start, started) = mpsc::channel();
+            let (lease, post) = (running.lease.clone(), post.clone());
+            let name = format!("flow {}", half.flow);
+            let thread = thread::Builder::new().name(name).spawn(move || {
+                half.run(&started, &lease, &post);
+            })?;
+            running.starts.push(start);
+            running.threads.push(thread);
+        }
+        Ok(running)
+    }
+
+    /// Lets all flows begin at `at`.
+    pub(crate) fn start(&self, at: Time) {
+        for start in &self.starts {
+            // A flow that has ended already has told why.
+            let _ = start.send(at);
+        }
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+impl Drop for RunningFlows {
+    fn drop(&mut self) {
+        self.lease.stop_trial();
+        for thread in self.threads.drain(..) {
+            // A panic of a flow has been reported on stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl FlowHalf {
+    fn run(self, started: &Receiver<Time>, lease: &Lease, post: &Sender<Mail>) {
+        let (trial, flow) = (self.trial, self.flow);
+        // Nobody reads the mail of a session that is over.
+        let tell = |news| drop(post.send(Mail::Flow { trial, flow, news }));
+        let _last_words = LastWords(&tell);
+        let mut effort = Effort::begin();
+        let outcome = self.run_opened(started, lease, &tell, &mut effort);
+        let ended = outcome.map(|half| Ended {
+            half,
+            longest_stall: effort.longest_stall(),
+            processor_share: effort.processor_share(),
+        });
+        tell(News::Over(ended));
+    }
+
+    fn run_opened(
+        self,
+        started: &Receiver<Time>,
+        lease: &Lease,
+        tell: &dyn Fn(News),
+        effort: &mut Effort,
+    ) -> Result<Half, String> {
+        let opened = Opened::meet(self.opening, &self.spec, &self.key, lease)?;
+        tell(News::Open);
+        let start = await_start(started, lease)?;
+        *effort = Effort::begin();
+        let mut stretches = Stretches::of(&self.timing, tell, effort);
+        let half = opened.run(self.end, &self.spec, &self.timing, start, lease, &mut stretches);
+        stretches.flush();
+        half.map(|half| half.by_slots(&self.timing))
+    }
+}
+
+/// Tells of a flow whose thread panics, so that nobody waits for its half.
+struct LastWords<'a>(&'a dyn Fn(News));
+
+impl Drop for LastWords<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let reason = "its thread panicked, which is a fault of fullpipe: please report it";
+            (self.0)(News::Over(Err(reason.to_owned())));
+        }
+    }
+}
+
+fn await_start(started: &Receiver<Time>, lease: &Lease) -> Result<Time, String> {
+    const LOOK_UP: Duration = Duration::from_millis(50);
+    loop {
+        match started.recv_timeout(LOOK_UP) {
+            Ok(at) => return Ok(at),
+            Err(RecvTimeoutError::Timeout) if lease.is_live(clock::now()) => {}
+            Err(_) => return Err("it was ended before it began".to_owned()),
+        }
+    }
+}
+
+/// Adds what one flow's thread went through to what is known of its end.
+pub(crate) fn note_health(health: &mut TesterHealth, ended: &Ended) {
+    health.longest_stall = health.longest_stall.max(ended.longest_stall);
+    health.busiest_thread = health.busiest_thread.max(ended.processor_share);
+    let (dropped_frames, receiver) = match &ended.half {
+        Half::FramesReceiver(half) => (half.unshown.dropped_frames, half.receiver),
+        Half::BurstsReceiver(half) => (half.dropped_frames, half.receiver),
+        Half::TcpSender(_)
+        | Half::TcpReceiver(_)
+        | Half::FramesSender(_)
+        | Half::BurstsSender(_)
+        | Half::ProbesNear(_)
+        | Half::ProbesFar(_) => (0, None),
+    };
+    health.receiver = [health.receiver, receiver].into_iter().flatten().min();
+    health.dropped_packets = health.dropped_packets.saturating_add(dropped_frames);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_flow_that_panics_is_told_of_and_one_that_ends_is_not_told_of_twice() {
+        let told = RefCell::new(Vec::new());
+        let tell = |news| told.borrow_mut().push(news);
+        drop(LastWords(&tell));
+        assert!(told.borrow().is_empty());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _last_words = LastWords(&tell);
+            panic!("as meant");
+        }));
+        assert!(panicked.is_err());
+        assert!(matches!(told.borrow().as_slice(), [News::Over(Err(_))]));
+    }
+}

@@ -1,0 +1,95 @@
+//! A flow's progress, told in stretches of a few beats: often enough to watch, too little to disturb.
+
+use std::time::Duration;
+
+use fp_model::Timing;
+
+use super::News;
+use crate::control::message::Seen;
+use crate::os::effort::Effort;
+
+/// About the length of a stretch: five messages a second.
+const STRETCH: Duration = Duration::from_millis(200);
+
+/// How many beats of a trial make a stretch.
+pub(crate) fn slots_per_stretch(timing: &Timing) -> usize {
+    let longest = timing
+        .beats()
+        .iter()
+        .filter(|slot| slot.end <= timing.warm_up + timing.steady)
+        .fold(Duration::ZERO, |longest, slot| longest.max(slot.end - slot.start));
+    if longest.is_zero() { 1 } else { (STRETCH.as_nanos() / longest.as_nanos()).max(1) as usize }
+}
+
+/// Adds up slots and tells each stretch when it is over.
+pub(crate) struct Stretches<'a> {
+    slots: usize,
+    under_way: Option<(usize, Seen)>,
+    tell: &'a dyn Fn(News),
+    effort: &'a mut Effort,
+}
+
+impl<'a> Stretches<'a> {
+    pub(super) fn of(timing: &Timing, tell: &'a dyn Fn(News), effort: &'a mut Effort) -> Self {
+        Self { slots: slots_per_stretch(timing), under_way: None, tell, effort }
+    }
+
+    pub(super) fn on_slot(&mut self, slot: usize, seen: Seen) {
+        let stretch = slot / self.slots;
+        if self.under_way.is_some_and(|(current, _)| current != stretch) {
+            self.flush();
+        }
+        let sum = self.under_way.map_or(seen, |(_, before)| added(before, seen));
+        self.under_way = Some((stretch, sum));
+        if (slot + 1).is_multiple_of(self.slots) {
+            self.flush();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if let Some((stretch, seen)) = self.under_way.take() {
+            self.effort.look();
+            (self.tell)(News::Progress { stretch, seen });
+        }
+    }
+}
+
+fn added(before: Seen, seen: Seen) -> Seen {
+    match (before, seen) {
+        (Seen::Sent(before), Seen::Sent(seen)) => Seen::Sent(before.and(seen)),
+        (Seen::Received(before), Seen::Received(seen)) => Seen::Received(before.and(seen)),
+        // A half either sends or receives.
+        (_, seen) => seen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::half::SenderSlot;
+
+    #[test]
+    fn ten_slots_of_50_ms_are_told_in_three_messages_that_add_up() {
+        let timing = Timing {
+            warm_up: Duration::ZERO,
+            steady: Duration::from_millis(450),
+            settle: Duration::from_millis(100),
+        };
+        let told = RefCell::new(Vec::new());
+        let tell = |news| {
+            let News::Progress { stretch, seen: Seen::Sent(slot) } = news else { panic!() };
+            told.borrow_mut().push((stretch, slot.sent_bytes));
+        };
+        let mut effort = Effort::begin();
+        let mut stretches = Stretches::of(&timing, &tell, &mut effort);
+        for slot in 0..10 {
+            let seen = SenderSlot { sent_bytes: 1 << slot, ..SenderSlot::default() };
+            stretches.on_slot(slot, Seen::Sent(seen));
+        }
+        stretches.flush();
+        // Four slots of 50 ms in 200 ms: 1+2+4+8, 16+32+64+128, 256+512.
+        assert_eq!(*told.borrow(), [(0, 15), (1, 240), (2, 768)]);
+    }
+}

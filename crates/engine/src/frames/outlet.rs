@@ -1,0 +1,89 @@
+//! The way by which the frames of a flow leave this host.
+
+use std::io;
+use std::net::UdpSocket;
+
+use fp_model::SentBy;
+
+use super::whole::WholeFrames;
+use super::{HEAD_BYTES, HeadBytes};
+use crate::os::udp::{self, BATCH, Datagram};
+use crate::udp::ProvenSocket;
+
+/// Above this rate frames leave whole where they may.
+const WHOLE_ABOVE_FRAMES_PER_SECOND: u64 = 50_000;
+
+/// Either way leads to nobody but the peer that has shown the flow's key.
+#[derive(Debug)]
+pub(super) enum Outlet<'a> {
+    Datagrams(Datagrams<'a>),
+    Whole(WholeFrames),
+}
+
+/// A frame about to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    /// Of its length in the cycle of lengths.
+    pub(super) place: usize,
+    pub(super) head: HeadBytes,
+}
+
+impl<'a> Outlet<'a> {
+    /// For frames whose payload has one of these lengths, in turn.
+    pub(super) fn open(
+        proven: &'a ProvenSocket,
+        payloads_bytes: &[usize],
+        frames_per_second: u64,
+    ) -> Self {
+        if frames_per_second > WHOLE_ABOVE_FRAMES_PER_SECOND
+            // Whatever stands in the way, the socket has shown that it leads to the peer.
+            && let Ok(Some(whole)) = WholeFrames::of_flow(proven, payloads_bytes)
+        {
+            return Self::Whole(whole);
+        }
+        Self::Datagrams(Datagrams::new(&proven.socket, payloads_bytes))
+    }
+
+    pub(super) const fn sent_by(&self) -> SentBy {
+        match self {
+            Self::Datagrams(_) => SentBy::UdpSocket,
+            Self::Whole(_) => SentBy::PacketSocket,
+        }
+    }
+
+    /// Sends as many of the frames as a call takes; returns how many the host took. An error is
+    /// about the first one.
+    pub(super) fn send(&self, frames: &[Outgoing]) -> io::Result<usize> {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.send(frames),
+            Self::Whole(whole) => whole.send(frames),
+        }
+    }
+}
+
+/// What the host's UDP and IP make frames of.
+#[derive(Debug)]
+pub(super) struct Datagrams<'a> {
+    socket: &'a UdpSocket,
+    /// What follows the head in the longest frame, and how much of it in each length of the cycle.
+    padding: Vec<u8>,
+    paddings_bytes: Vec<usize>,
+}
+
+impl<'a> Datagrams<'a> {
+    fn new(socket: &'a UdpSocket, payloads_bytes: &[usize]) -> Self {
+        let paddings_bytes: Vec<_> =
+            payloads_bytes.iter().map(|payload_bytes| payload_bytes - HEAD_BYTES).collect();
+        let padding = vec![0; paddings_bytes.iter().copied().max().unwrap_or(0)];
+        Self { socket, padding, paddings_bytes }
+    }
+
+    fn send(&self, frames: &[Outgoing]) -> io::Result<usize> {
+        let mut datagrams = [Datagram { head: [0; HEAD_BYTES], padding: &[] }; BATCH];
+        for (datagram, frame) in datagrams.iter_mut().zip(frames) {
+            datagram.head = frame.head;
+            datagram.padding = &self.padding[..self.paddings_bytes[frame.place]];
+        }
+        udp::send_batch(self.socket, &datagrams[..frames.len().min(BATCH)])
+    }
+}

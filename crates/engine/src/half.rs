@@ -1,0 +1,349 @@
+//! What one end saw of one flow; the near end joins two halves into a report.
+
+use fp_model::{Dscp, Family, Receiver, Timing};
+use fp_net::stream::{ReceivedFrames, SentFrames};
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::Unshown;
+use crate::control::line::End;
+use crate::control::readable::words;
+
+/// The secret of one flow of one trial: whoever presents it on a data connection belongs to the
+/// session that was told it over the control connection.
+pub type FlowKey = [u8; 16];
+
+/// A slot of the trial's grid as one end saw it. All halves of a flow have one entry for each slot
+/// of `Timing::grid`, whatever the scheduler did: a slot that was cut late holds more and the next
+/// one less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SenderSlot {
+    pub sent_bytes: u64,
+    pub retransmitted_bytes: u64,
+    /// Mean over the connections.
+    pub rtt_ns: Option<u64>,
+    /// Sum over the connections.
+    pub cwnd_bytes: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverSlot {
+    /// When the slot was really cut at its end, from the start of the trial.
+    pub cut_ns: u64,
+    pub received_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Half {
+    TcpSender(TcpSenderHalf),
+    TcpReceiver(TcpReceiverHalf),
+    FramesSender(Box<FramesSenderHalf>),
+    FramesReceiver(Box<FramesReceiverHalf>),
+    BurstsSender(BurstsSenderHalf),
+    BurstsReceiver(BurstsReceiverHalf),
+    ProbesNear(ProbesNearHalf),
+    ProbesFar(ProbesFarHalf),
+}
+
+impl Half {
+    /// The runs of bursts that all halves of a trial have together: what fits a message.
+    pub(crate) const RUNS_MAX: usize = 200_000;
+
+    /// Makes all `halves` fit: each that has more than its share loses its last runs.
+    pub(crate) fn bound_runs(halves: &mut [Self]) {
+        let mut bursts: Vec<&mut BurstsReceiverHalf> =
+            halves.iter_mut().filter_map(Self::bursts_received).collect();
+        if bursts.iter().map(|half| half.runs()).sum::<usize>() > Self::RUNS_MAX {
+            let share = Self::RUNS_MAX / bursts.len();
+            bursts.iter_mut().for_each(|half| half.keep_runs(share));
+        }
+    }
+
+    const fn bursts_received(&mut self) -> Option<&mut BurstsReceiverHalf> {
+        match self {
+            Self::BurstsReceiver(half) => Some(half),
+            Self::TcpSender(_)
+            | Self::TcpReceiver(_)
+            | Self::FramesSender(_)
+            | Self::FramesReceiver(_)
+            | Self::BurstsSender(_)
+            | Self::ProbesNear(_)
+            | Self::ProbesFar(_) => None,
+        }
+    }
+
+    /// A half that has one entry for each beat of the trial, as one that has one for each slot.
+    pub(crate) fn by_slots(mut self, timing: &Timing) -> Self {
+        let beats = timing.beats_per_slot() as usize;
+        match &mut self {
+            Self::TcpSender(half) => join(&mut half.slots, beats, SenderSlot::and),
+            Self::TcpReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
+            Self::FramesSender(half) => join(&mut half.slots, beats, SenderSlot::and),
+            Self::FramesReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
+            Self::BurstsSender(half) => join(&mut half.slots, beats, SenderSlot::and),
+            Self::BurstsReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
+            Self::ProbesNear(_) | Self::ProbesFar(_) => {}
+        }
+        self
+    }
+}
+
+/// Joins the entries of a slot, all but the last one, which is alone.
+fn join<Seen: Copy>(entries: &mut Vec<Seen>, per_slot: usize, and: fn(Seen, Seen) -> Seen) {
+    let Some((last, active)) = entries.split_last() else { return };
+    let joined = active.chunks(per_slot).filter_map(|slot| slot.iter().copied().reduce(and));
+    *entries = joined.chain([*last]).collect();
+}
+
+impl SenderSlot {
+    /// Both, of which `next` is the later one.
+    pub(crate) fn and(self, next: Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes.saturating_add(next.sent_bytes),
+            retransmitted_bytes: self.retransmitted_bytes.saturating_add(next.retransmitted_bytes),
+            rtt_ns: next.rtt_ns.or(self.rtt_ns),
+            cwnd_bytes: next.cwnd_bytes.or(self.cwnd_bytes),
+        }
+    }
+}
+
+impl ReceiverSlot {
+    /// Both, of which `next` is the later one.
+    pub(crate) const fn and(self, next: Self) -> Self {
+        Self {
+            cut_ns: next.cut_ns,
+            received_bytes: self.received_bytes.saturating_add(next.received_bytes),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpSenderHalf {
+    pub slots: Vec<SenderSlot>,
+    /// By the connection's index.
+    pub connections: Vec<TcpSenderConnection>,
+}
+
+/// One connection during the steady slots.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpSenderConnection {
+    pub transmitted_bytes: u64,
+    pub retransmitted_bytes: u64,
+    pub rtt_mean_ns: Option<u64>,
+    pub rtt_min_ns: Option<u64>,
+    pub window_effective_bytes: Option<u64>,
+    pub segment_bytes: Option<u32>,
+    #[serde(deserialize_with = "words")]
+    pub congestion_control: String,
+    pub sent_segments: Option<u64>,
+    pub receive_window_limited_ns: Option<u64>,
+    pub send_buffer_limited_ns: Option<u64>,
+    pub busy_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpReceiverHalf {
+    pub slots: Vec<ReceiverSlot>,
+    /// Good bytes of each connection during the steady slots, by the connection's index.
+    pub good_bytes: Vec<u64>,
+    /// Segments in which they came, and with which code point, by the connection's index.
+    pub received_segments: Vec<Option<u64>>,
+    pub dscp_received: Vec<Option<Dscp>>,
+    /// From the start of the trial to its end.
+    pub whole_good_bytes: u64,
+    /// From the start of the trial to the last byte.
+    pub whole_until_ns: u64,
+}
+
+impl TcpReceiverHalf {
+    /// Over IPv4 the kernel tells only of connections that it has accepted.
+    pub(crate) fn with_known_markings(mut self, end: End, family: Family) -> Self {
+        if (end, family) == (End::Near, Family::Ipv4) {
+            self.dscp_received.fill(None);
+        }
+        self
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FramesSenderHalf {
+    pub(crate) frames: SentFrames,
+    pub(crate) slots: Vec<SenderSlot>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FramesReceiverHalf {
+    pub(crate) frames: ReceivedFrames,
+    pub(crate) unshown: Unshown,
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) slots: Vec<ReceiverSlot>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BurstsSenderHalf {
+    pub(crate) planned_bursts: u32,
+    /// Those that were sent, in the order in which they were due.
+    pub(crate) bursts: Vec<SentBurst>,
+    pub(crate) slots: Vec<SenderSlot>,
+}
+
+/// Times count from the instant at which the burst was due. Four numbers in a message, which would
+/// be three times as long with their names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u32, u64, u64)", into = "(u32, u32, u64, u64)")]
+pub(crate) struct SentBurst {
+    pub(crate) burst: u32,
+    pub(crate) sent_frames: u32,
+    pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
+}
+
+impl From<(u32, u32, u64, u64)> for SentBurst {
+    fn from((burst, sent_frames, from_ns, until_ns): (u32, u32, u64, u64)) -> Self {
+        Self { burst, sent_frames, from_ns, until_ns }
+    }
+}
+
+impl From<SentBurst> for (u32, u32, u64, u64) {
+    fn from(sent: SentBurst) -> Self {
+        (sent.burst, sent.sent_frames, sent.from_ns, sent.until_ns)
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BurstsReceiverHalf {
+    /// Those of which something arrived, in the order in which they were due.
+    pub(crate) bursts: Vec<ReceivedBurst>,
+    pub(crate) out_of_order_frames: u64,
+    pub(crate) duplicate_frames: u64,
+    pub(crate) corrupt_frames: u64,
+    /// Frames that this end itself dropped.
+    pub(crate) dropped_frames: u64,
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) slots: Vec<ReceiverSlot>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReceivedBurst {
+    pub(crate) burst: u32,
+    pub(crate) received_frames: u32,
+    pub(crate) runs: Vec<ReceivedRun>,
+}
+
+impl BurstsReceiverHalf {
+    pub(crate) fn runs(&self) -> usize {
+        self.bursts.iter().map(|burst| burst.runs.len()).sum()
+    }
+
+    /// Forgets the runs beyond the first so many, but not how many frames arrived.
+    pub(crate) fn keep_runs(&mut self, mut at_most: usize) {
+        for burst in &mut self.bursts {
+            burst.runs.truncate(at_most);
+            at_most -= burst.runs.len();
+        }
+    }
+}
+
+type RunNumbers = (u32, u32, Option<Dscp>, i64, i64);
+
+/// Frames one after the other. Times count from the instant at which the burst was due, by this
+/// end's idea of the common start: where that is late, they may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "RunNumbers", into = "RunNumbers")]
+pub(crate) struct ReceivedRun {
+    pub(crate) first: u32,
+    pub(crate) frames: u32,
+    pub(crate) dscp: Option<Dscp>,
+    pub(crate) from_ns: i64,
+    pub(crate) until_ns: i64,
+}
+
+impl From<RunNumbers> for ReceivedRun {
+    fn from((first, frames, dscp, from_ns, until_ns): RunNumbers) -> Self {
+        Self { first, frames, dscp, from_ns, until_ns }
+    }
+}
+
+impl From<ReceivedRun> for RunNumbers {
+    fn from(run: ReceivedRun) -> Self {
+        (run.first, run.frames, run.dscp, run.from_ns, run.until_ns)
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProbesNearHalf {
+    pub(crate) sent: u64,
+    pub(crate) refused: u64,
+    pub(crate) answered: u64,
+    /// ICMP messages "packet too big" that came to this end.
+    pub(crate) too_big_answers: u64,
+    pub(crate) rtt: Option<fp_model::RttSummary>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProbesFarHalf {
+    pub(crate) arrived: u64,
+    /// ICMP messages "packet too big" that came to this end.
+    pub(crate) too_big_answers: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn beats_join_into_the_slots_of_the_grid() {
+        // Slots of 300 ms, of two beats each: 720 s in 2,400 of them.
+        let timing = Timing {
+            warm_up: Duration::from_secs(60),
+            steady: Duration::from_secs(660),
+            settle: Duration::from_secs(1),
+        };
+        let beats = timing.beats();
+        assert_eq!(beats.len(), 2 * 2400 + 1);
+        let entry = |(index, beat): (usize, &fp_model::Slot)| ReceiverSlot {
+            cut_ns: beat.end.as_nanos() as u64,
+            received_bytes: index as u64,
+        };
+        let slots = beats.iter().enumerate().map(entry).collect();
+        let half = FramesReceiverHalf { slots, ..FramesReceiverHalf::default() };
+        let Half::FramesReceiver(half) = Half::FramesReceiver(Box::new(half)).by_slots(&timing)
+        else {
+            panic!("another kind of half")
+        };
+        let grid = timing.grid();
+        assert_eq!(half.slots.len(), grid.len());
+        for (slot, seen) in grid.iter().zip(&half.slots) {
+            assert_eq!(u128::from(seen.cut_ns), slot.end.as_nanos());
+        }
+        // 0 + 1, 2 + 3 …, and the one that comes after alone.
+        assert_eq!(half.slots[1].received_bytes, 5);
+        assert_eq!(half.slots[2400].received_bytes, 4800);
+    }
+
+    #[test]
+    fn runs_beyond_what_fits_a_message_are_forgotten_and_their_frames_are_not() {
+        let run = |first| ReceivedRun { first, frames: 1, dscp: None, from_ns: 0, until_ns: 0 };
+        let burst = |burst| ReceivedBurst {
+            burst,
+            received_frames: 50_000,
+            runs: (0..50_000).map(run).collect(),
+        };
+        let half = |bursts| {
+            let bursts = (0..bursts).map(burst).collect();
+            Half::BurstsReceiver(BurstsReceiverHalf { bursts, ..BurstsReceiverHalf::default() })
+        };
+        let mut halves = vec![half(1), Half::ProbesFar(ProbesFarHalf::default()), half(4)];
+        Half::bound_runs(&mut halves);
+        let [Half::BurstsReceiver(small), _, Half::BurstsReceiver(large)] = halves.as_slice()
+        else {
+            panic!("the halves have changed places");
+        };
+        // Shares of 100,000 runs.
+        assert_eq!((small.runs(), large.runs()), (50_000, 100_000));
+        assert_eq!(large.bursts[3].received_frames, 50_000);
+        assert_eq!((large.bursts[1].runs.len(), large.bursts[2].runs.len()), (50_000, 0));
+    }
+}

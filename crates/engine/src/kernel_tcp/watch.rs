@@ -1,0 +1,61 @@
+//! Many sockets waited for at once.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+
+/// Taken from the kernel at a time; the rest waits for the next round.
+const EVENTS_MAX: usize = 256;
+
+/// Sockets waited for, each under a number.
+pub(crate) struct Watch {
+    epoll: OwnedFd,
+    events: Vec<Event>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll, events: Vec::with_capacity(EVENTS_MAX) })
+    }
+
+    /// Errors are always awaited, besides what `flags` say.
+    pub(crate) fn add(&self, socket: impl AsFd, number: u64, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, socket, EventData::new_u64(number), flags)?)
+    }
+
+    pub(crate) fn change(
+        &self,
+        socket: impl AsFd,
+        number: u64,
+        flags: EventFlags,
+    ) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(number), flags)?)
+    }
+
+    pub(crate) fn remove(&self, socket: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, socket)?)
+    }
+
+    /// Waits for events, at most `patience`; how many sockets have some.
+    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<usize> {
+        self.events.clear();
+        let room = rustix::buffer::spare_capacity(&mut self.events);
+        match epoll::wait(&self.epoll, room, Some(&timespec(patience))) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(self.events.len()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The number of the `k`th socket that the last wait found.
+    pub(crate) fn ready(&self, k: usize) -> u64 {
+        self.events[k].data.u64()
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
+}

@@ -1,0 +1,141 @@
+//! The dead-man's switch of a trial: a sender goes on only while its peer is heard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use fp_model::Time;
+
+/// Shared by the control thread, which renews it, and by the threads of a trial, which ask.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    session: Arc<State>,
+    trial_stopped: Arc<AtomicBool>,
+    holder: Holder,
+}
+
+/// What counts as a sign of life, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Sender,
+    Receiver,
+}
+
+#[derive(Debug)]
+struct State {
+    renewed_at: AtomicU64,
+    data_at: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Lease {
+    /// How long a sender may go on without having heard of its peer: three heartbeats, so that it
+    /// stops within a second of the peer's end, though the last heartbeat was on its way for a while.
+    pub const DEAD_MAN: Duration = Duration::from_millis(750);
+    /// A receiver floods nobody: it waits until the session is given up.
+    const RECEIVER: Duration = Duration::from_secs(3);
+
+    pub fn new(now: Time) -> Self {
+        let state = State {
+            renewed_at: AtomicU64::new(now.as_nanos()),
+            data_at: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+        };
+        Self { session: Arc::new(state), trial_stopped: Arc::default(), holder: Holder::Sender }
+    }
+
+    /// A lease that ends with this one, or alone when its trial does.
+    pub fn for_trial(&self) -> Self {
+        Self { trial_stopped: Arc::default(), ..self.clone() }
+    }
+
+    /// The same lease for a thread that only receives: where a flood of data drowns every message,
+    /// the data itself says that its sender lives.
+    pub(crate) fn for_receiver(&self) -> Self {
+        Self { holder: Holder::Receiver, ..self.clone() }
+    }
+
+    /// Data of a flow arrived last at this time.
+    pub(crate) fn renew_by_data(&self, at: Time) {
+        self.session.data_at.fetch_max(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// When the peer was last heard of in any way.
+    pub(crate) fn last_sign_of_life(&self) -> Time {
+        self.renewed_at().max(Time::from_nanos(self.session.data_at.load(Ordering::Relaxed)))
+    }
+
+    fn renewed_at(&self) -> Time {
+        Time::from_nanos(self.session.renewed_at.load(Ordering::Relaxed))
+    }
+
+    /// An authenticated message of the peer has arrived.
+    pub fn renew(&self, now: Time) {
+        self.session.renewed_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Ends the session, with all of its trials, for good.
+    pub fn stop(&self) {
+        self.session.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the trial for every thread that holds this lease or a clone of it, for good.
+    pub fn stop_trial(&self) {
+        self.trial_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a thread of the trial may go on; to be asked at least ten times a second.
+    pub fn is_live(&self, now: Time) -> bool {
+        let stopped = self.session.stopped.load(Ordering::Relaxed)
+            || self.trial_stopped.load(Ordering::Relaxed);
+        let silent_for = match self.holder {
+            Holder::Sender => now.since(self.renewed_at()),
+            Holder::Receiver => now.since(self.last_sign_of_life()),
+        };
+        let patience = match self.holder {
+            Holder::Sender => Self::DEAD_MAN,
+            Holder::Receiver => Self::RECEIVER,
+        };
+        !stopped && silent_for < patience
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_ends_three_heartbeats_after_the_last_renewal() {
+        let lease = Lease::new(Time::ZERO);
+        let later = Time::ZERO + Duration::from_millis(749);
+        assert!(lease.is_live(later));
+        assert!(!lease.is_live(Time::ZERO + Duration::from_millis(750)));
+        lease.renew(later);
+        assert!(lease.is_live(Time::ZERO + Duration::from_millis(1490)));
+        lease.stop();
+        assert!(!lease.is_live(later));
+    }
+
+    #[test]
+    fn a_trial_ends_alone_but_never_outlives_its_session() {
+        let session = Lease::new(Time::ZERO);
+        let (first, second) = (session.for_trial(), session.for_trial());
+        first.stop_trial();
+        assert!(!first.is_live(Time::ZERO));
+        assert!(second.is_live(Time::ZERO) && session.is_live(Time::ZERO));
+        session.stop();
+        assert!(!second.is_live(Time::ZERO));
+    }
+
+    #[test]
+    fn data_keeps_a_receiver_but_never_a_sender() {
+        let sender = Lease::new(Time::ZERO);
+        let receiver = sender.for_receiver();
+        let flooded = Time::ZERO + Duration::from_secs(10);
+        receiver.renew_by_data(flooded);
+        assert!(receiver.is_live(flooded) && !sender.is_live(flooded));
+        assert!(!receiver.is_live(flooded + Duration::from_secs(3)));
+        sender.stop();
+        assert!(!receiver.is_live(flooded));
+    }
+}

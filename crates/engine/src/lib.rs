@@ -1,0 +1,30 @@
+//! How a trial is run: both ends, their control connection, the engines and the lab.
+
+mod arrivals;
+mod bearing;
+mod bursts;
+pub mod control;
+mod data_ports;
+pub mod far;
+mod flow;
+mod frames;
+mod half;
+pub mod iperf3;
+pub mod kernel_tcp;
+pub mod lab;
+mod lease;
+pub mod near;
+mod open_slots;
+pub mod os;
+mod pace;
+mod probes;
+mod stop;
+mod udp;
+
+pub use bearing::Bearing;
+pub use data_ports::{DataPorts, NotDataPorts};
+pub use half::{
+    FlowKey, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderConnection, TcpSenderHalf,
+};
+pub use lease::Lease;
+pub use stop::StopFlag;

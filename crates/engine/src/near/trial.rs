@@ -1,0 +1,266 @@
+//! One trial, conducted: doors opened at the far end, flows connected, a common start, both halves joined.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use fp_model::{Abort, Load, Observation, TesterHealth, Time, Trial};
+
+use super::LiveTestbed;
+use super::join::flow_reports;
+use super::live::Live;
+use crate::control::far_clock::DRIFT;
+use crate::control::line::End;
+use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
+use crate::flow::{self, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
+use crate::half::Half;
+use crate::os::clock;
+
+/// What a trial has told at the end of a wait.
+enum Told {
+    Far(Message),
+    Flow { flow: usize, news: News },
+}
+
+/// Both ends' halves as they come in.
+struct Gathered {
+    near: Vec<Option<Half>>,
+    near_health: TesterHealth,
+    far: Option<(Vec<Half>, TesterHealth)>,
+}
+
+/// How soon a stop is noticed.
+const LOOK_UP: Duration = Duration::from_millis(50);
+/// What the far end may take to answer, or to report after the last slot.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// A flow that breaks may be the first to notice that the far end is gone; then the control
+/// connection soon knows why.
+const EXPLANATION_MAX: Duration = Duration::from_millis(2600);
+const START_AHEAD_MIN: Duration = Duration::from_millis(100);
+/// Probes are so few that a slow start of the far end's thread disturbs nothing.
+const PROBES_START_AHEAD: Duration = Duration::from_millis(5);
+
+impl LiveTestbed {
+    pub(super) fn conduct(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let doors = self.prepare(trial)?;
+        let flows = self.open(trial, &doors)?;
+        self.await_open(&flows)?;
+        let began = self.line.far_clock();
+        let at = self.start(trial, &flows)?;
+        let gathered = self.gather(trial, &flows, at)?;
+        drop(flows);
+        let clock_error = began.error_since(at, &self.line.far_clock(), clock::now());
+        self.joined(trial, gathered, clock_error)
+    }
+
+    fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Abort> {
+        if let Some(flow) = trial.flows.iter().find(|f| self.far_address_of(f.family).is_none()) {
+            return Err(Abort::Testbed(format!(
+                "the far end {} has told of no {} address on the interface where it is reached: \
+                 leave out the flows of that family",
+                self.far_name, flow.family
+            )));
+        }
+        let prepare = Message::Prepare { trial: self.trials, spec: trial.clone() };
+        let bytes = encode(&prepare).map_or(usize::MAX, |framed| framed.len());
+        if bytes > TO_FAR_MAX_BYTES {
+            return Err(Abort::Testbed(format!(
+                "the trial is {bytes} bytes long and {TO_FAR_MAX_BYTES} fit a message to the far \
+                 end: take fewer flows, or fewer steps in their paces"
+            )));
+        }
+        self.line.say(prepare);
+        let deadline = clock::now() + ANSWER_MAX;
+        match self.await_told(deadline)? {
+            Told::Far(Message::Ready { doors, .. }) if doors.len() == trial.flows.len() => {
+                Ok(doors)
+            }
+            Told::Far(_) | Told::Flow { .. } => Err(self.out_of_turn()),
+        }
+    }
+
+    fn open(&self, trial: &Trial, doors: &[Door]) -> Result<RunningFlows, Abort> {
+        let halves = trial.flows.iter().zip(doors).enumerate();
+        let halves = halves.map(|(flow, (spec, door))| {
+            let mut far = self.far;
+            if let Some(address) = self.far_other.filter(|_| spec.family != self.family()) {
+                far = SocketAddr::new(address, far.port());
+            }
+            far.set_port(door.port);
+            FlowHalf {
+                end: End::Near,
+                trial: self.trials,
+                flow,
+                spec: spec.clone(),
+                timing: trial.timing,
+                key: door.key,
+                opening: Opening::Dial(far),
+            }
+        });
+        RunningFlows::open(halves.collect(), self.lease.for_trial(), &self.post)
+            .map_err(|error| Abort::Testbed(format!("no thread could be started: {error}")))
+    }
+
+    fn await_open(&mut self, flows: &RunningFlows) -> Result<(), Abort> {
+        let deadline = clock::now() + OPENING_MAX + ANSWER_MAX;
+        for _ in 0..flows.count() {
+            match self.await_told(deadline)? {
+                Told::Flow { news: News::Open, .. } => {}
+                Told::Flow { news: News::Over(Err(reason)), flow } => {
+                    return Err(self.explained(flow, &reason));
+                }
+                Told::Flow { .. } | Told::Far(_) => return Err(self.out_of_turn()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Fixes the instant at which both ends begin, each on its own clock.
+    fn start(&mut self, trial: &Trial, flows: &RunningFlows) -> Result<Time, Abort> {
+        let rtt = self.control_rtt();
+        let only_probes = trial.flows.iter().all(|flow| matches!(flow.load, Load::Probes(_)));
+        let ahead = match only_probes {
+            true => rtt + PROBES_START_AHEAD,
+            false => START_AHEAD_MIN.max(rtt * 3),
+        };
+        let at = clock::now() + ahead;
+        let far_at = self.line.far_clock().at(at).ok_or_else(|| self.out_of_turn())?;
+        self.line.say(Message::Start { trial: self.trials, at_ns: far_at.as_nanos() });
+        flows.start(at);
+        Ok(at)
+    }
+
+    fn gather(&mut self, trial: &Trial, flows: &RunningFlows, at: Time) -> Result<Gathered, Abort> {
+        let lasts = lasts(trial);
+        let deadline = at + lasts + lasts.mul_f64(DRIFT) + ANSWER_MAX;
+        let mut live = Live::of(trial);
+        let mut gathered = Gathered {
+            near: (0..flows.count()).map(|_| None).collect(),
+            near_health: TesterHealth::default(),
+            far: None,
+        };
+        while !gathered.is_complete() {
+            let (flow, stretch, seen) = match self.await_told(deadline)? {
+                Told::Far(Message::Progress { flow, stretch, seen, .. }) => (flow, stretch, seen),
+                Told::Flow { flow, news: News::Progress { stretch, seen } } => {
+                    (flow, stretch, seen)
+                }
+                Told::Far(Message::Done { halves, health, .. }) => {
+                    gathered.far = Some((halves, health));
+                    continue;
+                }
+                Told::Flow { flow, news: News::Over(Ok(ended)) } => {
+                    flow::note_health(&mut gathered.near_health, &ended);
+                    gathered.near[flow] = Some(ended.half);
+                    continue;
+                }
+                Told::Flow { flow, news: News::Over(Err(reason)) } => {
+                    return Err(self.explained(flow, &reason));
+                }
+                Told::Flow { news: News::Open, .. } | Told::Far(_) => {
+                    return Err(self.out_of_turn());
+                }
+            };
+            if let Some(event) = live.on_seen(flow, stretch, seen) {
+                (self.options.events)(event);
+            }
+        }
+        Ok(gathered)
+    }
+
+    fn joined(
+        &self,
+        trial: &Trial,
+        gathered: Gathered,
+        clock_error: Duration,
+    ) -> Result<Observation, Abort> {
+        let near_halves = gathered.near.into_iter().flatten().collect();
+        let (far_halves, far) = gathered.far.unwrap_or_default();
+        let flows = flow_reports(trial, near_halves, far_halves, clock_error).map_err(|error| {
+            Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
+        })?;
+        Ok(Observation { flows, near: gathered.near_health, far })
+    }
+
+    /// The next word on the trial that runs, from either end.
+    fn await_told(&mut self, deadline: Time) -> Result<Told, Abort> {
+        loop {
+            if self.options.stop.is_set() {
+                return Err(Abort::Stopped);
+            }
+            match self.mail.recv_timeout(LOOK_UP) {
+                Ok(Mail::Line(Ok(message))) if trial_of(&message) != Some(self.trials) => {}
+                Ok(Mail::Line(Ok(Message::Failed { reason, .. }))) => {
+                    return Err(self.failed_far(&reason));
+                }
+                Ok(Mail::Line(Ok(message))) => return Ok(Told::Far(message)),
+                Ok(Mail::Line(Err(error))) => return Err(self.lost(&error)),
+                Ok(Mail::Flow { trial, .. }) if trial != self.trials => {}
+                Ok(Mail::Flow { flow, news, .. }) => return Ok(Told::Flow { flow, news }),
+                Err(RecvTimeoutError::Timeout) if clock::now() < deadline => {}
+                Err(_) => {
+                    let far = &self.far_name;
+                    return Err(Abort::Lost(format!("the far end {far} did not report in time")));
+                }
+            }
+        }
+    }
+
+    fn failed_far(&self, reason: &str) -> Abort {
+        Abort::Testbed(format!("the far end {} could not run the trial: {reason}", self.far_name))
+    }
+
+    fn out_of_turn(&self) -> Abort {
+        Abort::Testbed(format!("the far end {} said something out of turn", self.far_name))
+    }
+
+    /// Why a flow of ours broke: because the far end is gone, if that is found out in time.
+    fn explained(&mut self, flow: usize, reason: &str) -> Abort {
+        let ours = Abort::Testbed(format!("flow {flow}: {reason}"));
+        // While the peer is heard it has had the time to say more after a look-up or two.
+        let deadline = clock::now() + EXPLANATION_MAX;
+        let heard_by = clock::now() + 4 * LOOK_UP;
+        while clock::now() < deadline {
+            if clock::now() >= heard_by && self.lease.is_live(clock::now()) {
+                return ours;
+            }
+            match self.await_told(clock::now() + LOOK_UP) {
+                Err(Abort::Lost(_)) if self.lost.is_none() => {}
+                Err(abort) => return abort,
+                Ok(_) => {}
+            }
+        }
+        ours
+    }
+}
+
+impl Gathered {
+    fn is_complete(&self) -> bool {
+        self.far.is_some() && self.near.iter().all(Option::is_some)
+    }
+}
+
+fn lasts(trial: &Trial) -> Duration {
+    let timing = &trial.timing;
+    let probing = |load: &Load| match load {
+        Load::Probes(probes) => probes.interval * probes.count,
+        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) => Duration::ZERO,
+    };
+    let probing = trial.flows.iter().map(|flow| probing(&flow.load)).max().unwrap_or_default();
+    probing.max(timing.warm_up + timing.steady) + timing.settle
+}
+
+const fn trial_of(message: &Message) -> Option<u64> {
+    match message {
+        Message::Prepare { trial, .. }
+        | Message::Ready { trial, .. }
+        | Message::Start { trial, .. }
+        | Message::Progress { trial, .. }
+        | Message::Done { trial, .. }
+        | Message::Failed { trial, .. }
+        | Message::Stop { trial } => Some(*trial),
+        Message::Ping { .. } | Message::Pong { .. } | Message::Pulse {} | Message::Bye { .. } => {
+            None
+        }
+    }
+}

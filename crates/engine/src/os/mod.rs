@@ -1,0 +1,21 @@
+//! What the kernel is asked for: the only place with `unsafe`, each behind a safe function.
+
+pub mod clock;
+pub(crate) mod coalesced;
+pub(crate) mod effort;
+pub mod ethtool;
+pub mod fold;
+pub mod interfaces;
+pub mod netlink;
+mod netns;
+pub mod packet;
+pub(crate) mod packet_filter;
+pub(crate) mod random;
+pub mod schedule;
+pub mod signal;
+pub mod signal_queue;
+pub(crate) mod tcp;
+pub(crate) mod udp;
+pub(crate) mod wake;
+
+pub use netns::{NetNs, enter_own_user_namespace, may_make_networks};

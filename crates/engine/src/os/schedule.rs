@@ -1,0 +1,58 @@
+//! How promptly the current thread is woken and run.
+#![expect(unsafe_code, reason = "scheduling policies are not in rustix")]
+
+use std::io;
+use std::num::NonZeroU64;
+
+use rustix::thread::set_current_timer_slack;
+
+/// Before all ordinary threads, for as long as it does not use a processor up.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE` on the host.
+pub fn run_in_real_time() -> io::Result<()> {
+    const PRIORITY: i32 = 50;
+    set_policy(libc::SCHED_FIFO, PRIORITY)
+}
+
+/// While this lives, the current thread runs before all ordinary threads, where the host allows it,
+/// but after those of an emulated network.
+#[derive(Debug)]
+pub(crate) struct Promptly(());
+
+impl Promptly {
+    pub(crate) fn run() -> Self {
+        const PRIORITY: i32 = 10;
+        // An ordinary user's thread stays ordinary: it will be late more often, and says so.
+        let _ = set_policy(libc::SCHED_FIFO, PRIORITY);
+        Self(())
+    }
+}
+
+impl Drop for Promptly {
+    fn drop(&mut self) {
+        // Giving up a privilege is always allowed.
+        let _ = run_as_usual();
+    }
+}
+
+/// Like any other thread.
+pub fn run_as_usual() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER, 0)
+}
+
+/// Timers of the current thread end at their time, not up to 50 µs later.
+pub fn wake_on_time() -> io::Result<()> {
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
+fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+    // A child must not inherit what was granted to this thread.
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the parameters live through the call; zero is the current thread.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,71 @@
+//! The lab as a delay emulator, verified by itself as RFC 7640 asks of any that is not passive.
+
+use std::time::Duration;
+
+use fp_engine::lab::Grounds;
+use fp_model::{
+    BurstReport, BurstsLoad, Direction, Dscp, Family, FlowReport, FlowSpec, Load, PacketLayout,
+    Testbed as _, Timing, Trial,
+};
+use fp_net::path::{LinkSpec, MtuSpec, TooBigAnswer};
+
+use crate::across::Across;
+
+const DELAY: Duration = Duration::from_millis(27);
+const FRAMES: u32 = 100;
+const INTERVAL: Duration = Duration::from_millis(6);
+/// The link counts from the time at which the kernel received a frame and releases most frames
+/// within 60 µs. What comes on top is the way through two kernels, tens of microseconds, and on a
+/// busy host the wait for a processor, of which half of the frames are spared.
+const LATE_MEDIAN_MAX: Duration = Duration::from_micros(500);
+/// When a frame left is read after it was sent, and the ends compare two clocks with each other.
+const EARLY_MEDIAN_MAX: Duration = Duration::from_micros(100);
+
+//= rfc7640 1.2
+pub(crate) fn the_lab_alone_adds_its_delay_and_loses_nothing(grounds: Grounds) {
+    let mtu = MtuSpec {
+        bytes: 9600 - PacketLayout::ETHERNET_L2_OVERHEAD,
+        too_big: TooBigAnswer::Silence,
+    };
+    let across =
+        Across::start(grounds, &LinkSpec { delay: DELAY, mtu: Some(mtu), ..LinkSpec::default() });
+    let mut bed = across.connect(Family::Ipv4);
+    for direction in [Direction::Upload, Direction::Download] {
+        for frame_bytes in [128, 256, 512, 768, 1024, 1500, 9600] {
+            let observation = bed.run(&trial(direction, frame_bytes)).unwrap();
+            let [FlowReport::Bursts(report)] = observation.flows.as_slice() else {
+                panic!("{observation:?}")
+            };
+            // What a busy host has not sent is no loss.
+            assert!(report.bursts.len() >= FRAMES as usize / 2, "{frame_bytes} bytes");
+            assert!(report.bursts.iter().all(|one| one.received_frames == 1), "{report:?}");
+            let mut delays: Vec<Duration> = report.bursts.iter().map(delay).collect();
+            delays.sort();
+            let median = delays[delays.len() / 2];
+            let bounds = DELAY - EARLY_MEDIAN_MAX..=DELAY + LATE_MEDIAN_MAX;
+            assert!(bounds.contains(&median), "{frame_bytes} bytes: {median:?}");
+        }
+    }
+}
+
+fn delay(single: &BurstReport) -> Duration {
+    single.arrived[0].from - single.sent_from
+}
+
+/// Frames one by one.
+fn trial(direction: Direction, frame_bytes: u32) -> Trial {
+    let load = BurstsLoad {
+        frame_bytes,
+        frames_per_burst: 1,
+        bursts: FRAMES,
+        period: INTERVAL,
+        rate_l1: None,
+    };
+    let flow = FlowSpec::new(direction, Family::Ipv4, Dscp::BEST_EFFORT, Load::Bursts(load));
+    let timing = Timing {
+        warm_up: Duration::from_millis(20),
+        steady: INTERVAL * FRAMES,
+        settle: Duration::from_millis(200),
+    };
+    Trial { name: "delay".into(), flows: vec![flow], timing }
+}

@@ -1,0 +1,81 @@
+//! `fullpipe flow`: traffic of any kind, with the options that users of iperf3 know.
+
+mod classes;
+mod options;
+mod profile;
+mod request;
+mod unsupported;
+mod values;
+
+use std::time::Duration;
+
+use fp_method::flow;
+use fp_model::Testbed;
+use fp_report::Work;
+
+pub(crate) use options::MethodArgs;
+pub(crate) use unsupported::explain;
+
+use super::cost::Cost;
+use super::measure::{Ends, Measured, OutputArgs, Progress};
+use super::reach::ReachArgs;
+use super::{Exit, Failure};
+
+/// Generates traffic: TCP and UDP flows, all at once, and says what became of each
+///
+/// FAR is the pairing string that `fullpipe serve` printed at the far end, or HOST[:PORT] with the
+/// secret in --key-file or $FULLPIPE_KEY. With --lab, the flows cross an emulated network on this
+/// machine and need neither a far end nor root. Options are those of iperf3 where it has them: data
+/// goes from here to the far end, with -R the other way, with --bidir both ways. Rates are those of
+/// payload (l4) unless they name their layer (100M@l1), as in iperf3.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// The far end, where iperf3 wants it
+    #[arg(short, long, value_name = "HOST", conflicts_with = "far")]
+    client: Option<String>,
+    #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(mut args: Args) -> Result<Exit, Failure> {
+    // What is wrong with the words themselves is said before anybody is called.
+    args.check()?;
+    if let Some(far) = args.client {
+        args.reach.reach(far);
+    }
+    args.output.progress = Progress::Directions;
+    args.reach.run_to_any(&args.output, |ends, bed| args.method.measure(ends, bed))
+}
+
+impl Args {
+    /// # Errors
+    /// What is wrong whatever the ends are.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.method.check()
+    }
+
+    /// What the method takes, as far as its options tell.
+    pub(crate) fn cost(&self) -> Cost {
+        let request = self.method.request();
+        request.map_or(Cost::open(Duration::ZERO), |request| request.cost())
+    }
+}
+
+impl MethodArgs {
+    /// # Errors
+    /// What is wrong whatever the ends are.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.request().map(|_| ())
+    }
+
+    /// Runs the flows between these ends.
+    pub(crate) fn measure(&self, ends: &Ends, bed: &mut dyn Testbed) -> Result<Measured, Failure> {
+        let plan = self.request()?.plan(ends)?;
+        let (report, end) = flow::run(&plan, bed);
+        Ok(Measured { work: Work::Flow { plan, report }, end })
+    }
+}

@@ -1,0 +1,324 @@
+//! From the options of `fullpipe flow` to a plan.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use fp_method::flow::{Criteria, Lines, Plan};
+use fp_model::{Direction, Dscp, Ecn, Layer, LayeredRate, Pace, Rate, Timing};
+
+use super::super::Failure;
+use super::super::cost::Cost;
+use super::super::measure::Ends;
+use super::options::{EcnOption, MethodArgs};
+use super::profile::Shape;
+use super::values::BitRate;
+use super::{classes, profile};
+use crate::flows;
+use crate::flows::wanted::{
+    Between, CONNECTIONS_MAX, FLOWS_MAX, Offered, Payloads, Tcp, Traffic, Udp, Wanted,
+};
+
+/// As iperf3 does.
+const TIME: Duration = Duration::from_secs(10);
+const UDP_RATE: Rate = Rate::bps(1_000_000);
+const TCP_WRITE_BYTES: u64 = 131_072;
+/// For late packets.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What is wanted, as far as it can be known without the ends.
+#[derive(Debug)]
+pub(crate) struct Request {
+    wanted: Vec<Wanted>,
+    shape: Option<Shape>,
+    time: Duration,
+    omit: Duration,
+    count: Option<Count>,
+    line: Option<Rate>,
+    criteria: Criteria,
+    remarks: Vec<String>,
+}
+
+/// What ends UDP streams before the time does, all of them together.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    Packets(u64),
+    Bytes(u64),
+}
+
+impl MethodArgs {
+    /// # Errors
+    /// Bad input: what in these words makes no sense together, and what would.
+    pub(crate) fn request(&self) -> Result<Request, Failure> {
+        self.understood().map_err(Failure::bad_input)
+    }
+
+    fn understood(&self) -> anyhow::Result<Request> {
+        let mut remarks = Vec::new();
+        let shape = self.profile.as_deref().map(|text| profile::parse(text, self.profile_seed));
+        let shape = shape.transpose()?;
+        let wanted = self.wanted()?;
+        if !self.udp && self.length.is_some() && self.blockcount.is_none() {
+            remarks.push(
+                "-l without -u: TCP is a stream of bytes, written as large as it goes; the length of a \
+                 write does not show on the wire (-M sets the segments)"
+                    .to_owned(),
+            );
+        }
+        let time = self.time.or_else(|| shape.as_ref().map(Shape::lasts)).unwrap_or(TIME);
+        let request = Request {
+            wanted,
+            shape,
+            time,
+            omit: self.omit.unwrap_or_default(),
+            count: self.count(),
+            line: self.line,
+            criteria: Criteria { rate_min_l4: self.min_rate, loss_max_percent: self.max_loss },
+            remarks,
+        };
+        request.check()?;
+        Ok(request)
+    }
+
+    fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
+        match (&self.flows, self.classes) {
+            (Some(file), _) => flows::load(file),
+            (None, Some(set)) => {
+                classes::wanted(set, &self.directions(), |shares| self.traffic(shares))
+            }
+            (None, None) => Ok(vec![self.single()?]),
+        }
+    }
+
+    fn count(&self) -> Option<Count> {
+        if !self.udp {
+            return None;
+        }
+        self.blockcount.map(Count::Packets).or(self.bytes.map(Count::Bytes))
+    }
+
+    fn directions(&self) -> Vec<Direction> {
+        match (self.reverse, self.bidir) {
+            (_, true) => vec![Direction::Upload, Direction::Download],
+            (true, false) => vec![Direction::Download],
+            (false, false) => vec![Direction::Upload],
+        }
+    }
+
+    fn single(&self) -> anyhow::Result<Wanted> {
+        let (dscp, _) = self.marking();
+        Ok(Wanted {
+            name: if self.udp { "udp" } else { "tcp" }.into(),
+            class: None,
+            directions: self.directions(),
+            family: None,
+            dscp,
+            near_port: self.cport,
+            begins: Duration::ZERO,
+            traffic: self.traffic(1)?,
+            place: None,
+        })
+    }
+
+    fn marking(&self) -> (Dscp, Ecn) {
+        match self.tos {
+            Some(tos) => (Dscp::of_traffic_class(tos), Ecn::of_traffic_class(tos)),
+            None => (
+                self.dscp.unwrap_or(Dscp::BEST_EFFORT),
+                self.ecn.map_or(Ecn::NotEct, EcnOption::field),
+            ),
+        }
+    }
+
+    /// What each of `shares` classes has of the traffic.
+    fn traffic(&self, shares: u32) -> anyhow::Result<Traffic> {
+        if self.udp { self.udp(shares).map(Traffic::Udp) } else { self.tcp().map(Traffic::Tcp) }
+    }
+
+    fn udp(&self, shares: u32) -> anyhow::Result<Udp> {
+        for (given, option, instead) in [
+            (self.window.is_some(), "-w", "a window belongs to TCP: leave out -u"),
+            (self.set_mss.is_some(), "-M", "with UDP it is -l that sets the length"),
+            (
+                self.fq_rate.is_some(),
+                "--fq-rate",
+                "UDP packets are sent one by one at the rate of -b",
+            ),
+        ] {
+            if given {
+                return Err(anyhow!("{option} makes no difference to UDP: {instead}"));
+            }
+        }
+        let by_default = LayeredRate { rate: UDP_RATE, layer: Layer::L4 };
+        let offered = match (self.pps, self.bitrate) {
+            (Some(packets), _) => Offered::PacketsPerSecond((packets / u64::from(shares)).max(1)),
+            (None, None) => Offered::Rate(by_default),
+            (None, Some(BitRate::Limited(LayeredRate { rate, layer }))) => {
+                let rate = Rate::bps((rate.as_bps() / u64::from(shares)).max(1));
+                Offered::Rate(LayeredRate { rate, layer })
+            }
+            (None, Some(BitRate::Unlimited)) => {
+                return Err(anyhow!(
+                    "-b 0: UDP packets always have a rate here, so that a loss can be told from a \
+                     sender that could do no more: give the rate of the line, such as -b 1G@l1"
+                ));
+            }
+        };
+        Ok(Udp {
+            streams: self.parallel,
+            payloads: match (&self.imix, &self.length) {
+                (Some(name), _) if name == "simple" => Payloads::SimpleImix,
+                (Some(letters), _) => Payloads::Imix(letters.clone()),
+                (None, Some(lengths)) => Payloads::Lengths(lengths.0.clone()),
+                (None, None) => Payloads::Longest,
+            },
+            offered,
+            ecn: self.marking().1,
+        })
+    }
+
+    fn tcp(&self) -> anyhow::Result<Tcp> {
+        for (given, option) in [(self.pps.is_some(), "--pps"), (self.imix.is_some(), "--imix")] {
+            if given {
+                return Err(anyhow!("{option} is of UDP packets: add -u, or set segments by -M"));
+            }
+        }
+        if self.marking().1 != Ecn::NotEct {
+            return Err(anyhow!(
+                "ECN is set on UDP packets only: TCP negotiates it where both hosts are set to \
+                 (sysctl net.ipv4.tcp_ecn); add -u or leave it out"
+            ));
+        }
+        let pace = match self.bitrate {
+            None | Some(BitRate::Unlimited) => Pace::Unlimited,
+            Some(BitRate::Limited(LayeredRate { rate, layer: Layer::L4 })) => {
+                Pace::Constant { rate }
+            }
+            Some(BitRate::Limited(_)) => {
+                return Err(anyhow!("TCP writes payload: its -b is at @l4, such as -b 40M"));
+            }
+        };
+        let write_bytes = self.length.as_ref().map_or(TCP_WRITE_BYTES, |lengths| lengths.0[0]);
+        let bytes = match (self.bytes, self.blockcount) {
+            (Some(bytes), _) => Some(bytes),
+            (None, Some(blocks)) => Some(blocks.saturating_mul(write_bytes)),
+            (None, None) => None,
+        };
+        if bytes.is_some() && self.bitrate.is_some() {
+            return Err(anyhow!(
+                "-n and -k send at once what they are told: leave out -b, or give -t"
+            ));
+        }
+        Ok(Tcp {
+            connections: self.parallel,
+            window_bytes: self.window,
+            mss_bytes: self.set_mss,
+            congestion_control: self.congestion.algorithm(),
+            pacing: self.fq_rate,
+            pace,
+            bytes: bytes.map(|bytes| bytes.div_ceil(u64::from(self.parallel))),
+        })
+    }
+}
+
+impl Request {
+    /// Its time, and what of its rates is known.
+    pub(crate) fn cost(&self) -> Cost {
+        let at_least = self.omit + self.time;
+        let rates = self.wanted.iter().map(|wanted| {
+            let each = match (&wanted.traffic, &self.shape) {
+                (_, Some(_)) => None,
+                (Traffic::Udp(Udp { offered: Offered::Rate(LayeredRate { rate, .. }), .. }), _)
+                | (Traffic::Tcp(Tcp { pace: Pace::Constant { rate }, .. }), _) => {
+                    Some(rate.as_bps())
+                }
+                (Traffic::Udp(_) | Traffic::Tcp(_), None) => None,
+            };
+            let streams = u64::from(wanted.streams()) * wanted.directions.len() as u64;
+            each.map(|bps| bps.saturating_mul(streams))
+        });
+        let all = rates.sum::<Option<u64>>().map(Rate::bps);
+        let time = if self.count.is_some() { Duration::ZERO } else { at_least };
+        Cost { at_least: time, at_most_bytes: all.map(|all| all.bytes_in(at_least)) }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let (mut flows, mut connections) = (0, 0);
+        for wanted in &self.wanted {
+            let ways = wanted.directions.len();
+            match &wanted.traffic {
+                Traffic::Tcp(tcp) => {
+                    flows += ways;
+                    connections += u64::from(tcp.connections) * ways as u64;
+                }
+                Traffic::Udp(udp) => flows += udp.streams as usize * ways,
+            }
+        }
+        if flows > FLOWS_MAX {
+            return Err(anyhow!(
+                "{flows} flows are too many: at most {FLOWS_MAX} in one trial, each with a thread \
+                 at both ends (TCP connections alike count as one flow)"
+            ));
+        }
+        if connections > u64::from(CONNECTIONS_MAX) {
+            return Err(anyhow!(
+                "{connections} TCP connections are too many: at most {CONNECTIONS_MAX} in one trial"
+            ));
+        }
+        if let Some(shape) = &self.shape {
+            shape.check(self.time)?;
+        }
+        Ok(())
+    }
+
+    /// The plan between these ends.
+    ///
+    /// # Errors
+    /// Bad input: what cannot be sent between them, and what can.
+    pub(crate) fn plan(self, ends: &Ends) -> Result<Plan, Failure> {
+        self.between(ends).map_err(Failure::bad_input)
+    }
+
+    fn between(self, ends: &Ends) -> anyhow::Result<Plan> {
+        let mut flows = Vec::new();
+        let between =
+            Between { family: ends.family, interface_mtu_bytes: ends.interface_mtu_bytes };
+        for wanted in &self.wanted {
+            flows.extend(wanted.flows(&between)?);
+        }
+        let steady = self.steady(&between)?;
+        let line = |known: Option<Rate>| self.line.or(known);
+        let plan = Plan {
+            flows,
+            timing: Timing { warm_up: self.omit, steady, settle: SETTLE },
+            lines: Lines { download: line(ends.lines.download), upload: line(ends.lines.upload) },
+            profile: None,
+            criteria: self.criteria,
+            remarks: self.remarks,
+        };
+        Ok(match self.shape {
+            Some(shape) => plan.following(shape.shared(steady)),
+            None => plan,
+        })
+    }
+
+    /// The time of -t, or what the packets asked for take.
+    fn steady(&self, ends: &Between) -> anyhow::Result<Duration> {
+        let Some(count) = self.count else { return Ok(self.time) };
+        let streams: u32 = self.wanted.iter().map(Wanted::streams).sum();
+        let mut longest = Duration::ZERO;
+        for wanted in &self.wanted {
+            let Traffic::Udp(udp) = &wanted.traffic else { continue };
+            let family = wanted.family.unwrap_or(ends.family);
+            let packets = match count {
+                Count::Packets(packets) => packets,
+                Count::Bytes(bytes) => udp.packets_for(bytes, ends, family)?,
+            };
+            let each = packets.div_ceil(streams.into());
+            longest = longest.max(udp.time_for(each, ends, family)?);
+        }
+        if longest > Duration::from_secs(86_400) {
+            return Err(anyhow!("-n or -k would take more than a day at this rate: raise -b"));
+        }
+        Ok(longest)
+    }
+}

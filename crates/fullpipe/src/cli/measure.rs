@@ -1,0 +1,254 @@
+//! A method run over a testbed: what is watched meanwhile, and the documents it ends in.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fp_engine::os::clock;
+use fp_method::flow::Lines;
+use fp_method::verdict::Status;
+use fp_model::{Abort, Direction, Family, HostFacts, Rate, Recorder, Testbed};
+use fp_net::path::PathSpec;
+use fp_report::{Run, Work};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::values::interval;
+use super::{Exit, Failure, document};
+
+/// Where the result goes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// One JSON document on stdout, nothing else there
+    #[arg(long, short_alias = 'J', conflicts_with = "json_stream")]
+    pub(crate) json: bool,
+    /// A JSON line for every event while the test runs, the result last
+    #[arg(long)]
+    pub(crate) json_stream: bool,
+    /// Write the result as JSON to FILE, whatever the screen shows
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Keep nothing but what -o asks for
+    #[arg(long)]
+    pub(crate) no_save: bool,
+    /// No progress on stderr
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Every slot of every flow on stderr
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Time between two lines of progress
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = interval, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// What a line of progress tells of.
+    #[arg(skip)]
+    pub(crate) progress: Progress,
+}
+
+/// What a line of progress tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Each flow of a trial.
+    #[default]
+    Flows,
+    /// All flows of a direction, with the time that the line is of.
+    Directions,
+}
+
+/// Where a run takes place.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// What stands between the ends, in the user's words.
+    pub(crate) across: String,
+    pub(crate) near: HostFacts,
+    pub(crate) far: HostFacts,
+    pub(crate) family: Family,
+    /// The largest packet that both ends could send.
+    pub(crate) interface_mtu_bytes: u32,
+    /// The slowest line of an emulated network; `None` of a real one.
+    pub(crate) line_l1: Option<Rate>,
+    /// The same, each direction by itself.
+    pub(crate) lines: Lines,
+    /// Nobody else's traffic crosses it: it is emulated.
+    pub(crate) is_isolated: bool,
+    /// No progress on stderr.
+    pub(crate) is_quiet: bool,
+}
+
+/// The slowest line of an emulated network in each direction.
+pub(crate) fn lines(path: &PathSpec) -> Lines {
+    let towards = |direction| path.slowest_line_towards(direction);
+    Lines { download: towards(Direction::Download), upload: towards(Direction::Upload) }
+}
+
+impl Ends {
+    /// Before there is anything to be known of them: Ethernet's MTU, and IPv4.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            across: String::new(),
+            near: HostFacts::default(),
+            far: HostFacts::default(),
+            family: Family::Ipv4,
+            interface_mtu_bytes: 1500,
+            line_l1: None,
+            lines: Lines::default(),
+            is_isolated: false,
+            is_quiet: false,
+        }
+    }
+}
+
+/// What a method asked and found, and why it ended early if it did.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) work: Work,
+    pub(crate) end: Result<(), Abort>,
+}
+
+/// Runs `method` over `bed` and writes every document that was asked for.
+///
+/// # Errors
+/// What the method cannot do between these ends; a document that could not be written, when the
+/// measurement is still shown.
+pub(crate) fn run(
+    ends: Ends,
+    bed: impl Testbed,
+    output: &OutputArgs,
+    method: impl FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+) -> Result<Exit, Failure> {
+    let (started_wall, started) = (clock::wall(), clock::now());
+    let mut recorder = Recorder::new(bed);
+    let Measured { work, end } = method(&ends, &mut recorder)?;
+    let (_, evidence) = recorder.into_parts();
+    let run = Run {
+        id: id(started_wall),
+        started: rfc3339(started_wall),
+        lasted: clock::now().since(started),
+        across: ends.across,
+        near: ends.near,
+        far: ends.far,
+        work,
+        evidence,
+    };
+    if let Err(abort) = &end {
+        // With stderr gone there is nobody left to tell; the exit code says it too.
+        let _ = writeln!(std::io::stderr(), "fullpipe: {abort}");
+    }
+    publish(&run, output)?;
+    Ok(exit(&run, end))
+}
+
+fn exit(run: &Run, end: Result<(), Abort>) -> Exit {
+    let (verdict, ..) = run.work.outcome();
+    match (end, verdict.status) {
+        (Err(Abort::Stopped), _) => super::stopped_by(),
+        (Err(Abort::Lost(_) | Abort::Testbed(_)), _) | (Ok(()), Status::Aborted) => Exit::NotRun,
+        (Ok(()), Status::Pass | Status::Info) => Exit::Passed,
+        (Ok(()), Status::Fail) => Exit::Failed,
+        (Ok(()), Status::Invalid) => Exit::NotValid,
+    }
+}
+
+/// The file first: it must not be lost to a closed pipe.
+fn publish(run: &Run, output: &OutputArgs) -> Result<(), Failure> {
+    if let Some(file) = &output.output {
+        document::save(file, &format!("{:#}\n", fp_report::json(run))).map_err(Failure::not_run)?;
+    }
+    let document = if output.json {
+        format!("{:#}\n", fp_report::json(run))
+    } else if output.json_stream {
+        format!("{}\n", fp_report::json_event(fp_report::Event::Result(run), run.lasted))
+    } else {
+        fp_report::text(run, document::columns())
+    };
+    document::print(&document)
+}
+
+fn id(started: fp_model::Time) -> String {
+    format!("{:x}-{:x}", started.as_nanos(), std::process::id())
+}
+
+/// In whole seconds, UTC.
+pub(crate) fn rfc3339(time: fp_model::Time) -> String {
+    let nanos = i128::from(time.as_nanos() / 1_000_000_000 * 1_000_000_000);
+    let formatted = OffsetDateTime::from_unix_timestamp_nanos(nanos)
+        .map_err(anyhow::Error::new)
+        .and_then(|time| time.format(&Rfc3339).map_err(anyhow::Error::new));
+    // A clock beyond the year 9999 has no RFC 3339 date.
+    formatted.unwrap_or_else(|_| String::from("unknown"))
+}
+
+/// Shows what happens while a run goes on: lines on stderr, or JSON lines on stdout.
+pub(crate) struct Watcher {
+    started: fp_model::Time,
+    json_stream: bool,
+    quiet: bool,
+    verbose: bool,
+    interval: Duration,
+    progress: Progress,
+    /// Slots since the last line, by flow.
+    slots: Vec<(Direction, Vec<fp_model::Sample>)>,
+    sums: Option<fp_report::Progress>,
+}
+
+impl Watcher {
+    pub(crate) fn new(output: &OutputArgs) -> Self {
+        Self {
+            started: clock::now(),
+            json_stream: output.json_stream,
+            quiet: output.quiet || (output.json_stream && !std::io::stderr().is_terminal()),
+            verbose: output.verbose,
+            interval: output.interval,
+            progress: output.progress,
+            slots: Vec::new(),
+            sums: None,
+        }
+    }
+
+    pub(crate) fn see(&mut self, event: &fp_model::Event) {
+        if self.json_stream {
+            let event = fp_report::Event::Testbed(event);
+            let line = fp_report::json_event(event, clock::now().since(self.started));
+            // A reader that has gone away does not end the measurement.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
+        if self.quiet {
+            return;
+        }
+        match event {
+            fp_model::Event::Started(trial) => {
+                self.slots.clear();
+                tell(&format!("· {}", fp_report::trial_line(trial)));
+                if self.progress == Progress::Directions && !self.verbose {
+                    self.sums = Some(fp_report::Progress::of(trial, self.interval));
+                    tell(fp_report::Progress::HEADER);
+                }
+            }
+            fp_model::Event::Sampled { flow, direction, sample } => match &mut self.sums {
+                Some(sums) => sums.on_sample(*flow, sample).iter().for_each(|line| tell(line)),
+                None => self.sampled(*flow, *direction, *sample),
+            },
+            fp_model::Event::Finished(_) => {}
+        }
+    }
+
+    fn sampled(&mut self, flow: usize, direction: Direction, sample: fp_model::Sample) {
+        while self.slots.len() <= flow {
+            self.slots.push((direction, Vec::new()));
+        }
+        let (_, slots) = &mut self.slots[flow];
+        slots.push(sample);
+        let lasts: Duration = slots.iter().map(|slot| slot.lasts).sum();
+        if lasts >= self.interval || self.verbose {
+            tell(&format!("    {}", fp_report::progress(direction, slots)));
+            slots.clear();
+        }
+    }
+}
+
+/// A line on stderr.
+pub(crate) fn tell(line: &str) {
+    // With stderr gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,199 @@
+//! The command line: each command in a file of its own.
+
+mod burst;
+mod calc;
+mod cost;
+mod document;
+mod far_end;
+mod flow;
+mod iperf3;
+mod iperf3_far_end;
+mod lab;
+mod measure;
+mod port_class;
+mod reach;
+mod rfc2544;
+mod rfc6349;
+mod rfc7640;
+mod run;
+mod schema;
+mod serve;
+mod sim;
+mod test;
+mod values;
+mod y1564;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use cost::Cost;
+use fp_engine::os::signal::{self, Signal};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Tells whether a network path carries what was sold, and if not, why.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Test(test::Args),
+    Flow(flow::Args),
+    Rfc2544(rfc2544::Args),
+    #[command(name = "y1564")]
+    Y1564(y1564::Args),
+    Burst(burst::Args),
+    Rfc7640(rfc7640::Args),
+    Run(run::Args),
+    Lab(lab::Args),
+    Sim(sim::Args),
+    Calc(calc::Args),
+    Schema(schema::Args),
+}
+
+impl Command {
+    /// What is wrong with a test whatever its ends are, without running it.
+    ///
+    /// # Errors
+    /// Bad input: what it is and what is allowed.
+    fn check(&self) -> Result<(), Failure> {
+        match self {
+            Self::Flow(args) => args.check(),
+            Self::Y1564(args) => args.check(),
+            Self::Burst(args) => args.check(),
+            Self::Rfc7640(args) => args.check(),
+            Self::Sim(args) => args.check(),
+            Self::Serve(_)
+            | Self::Test(_)
+            | Self::Rfc2544(_)
+            | Self::Run(_)
+            | Self::Lab(_)
+            | Self::Calc(_)
+            | Self::Schema(_) => Ok(()),
+        }
+    }
+}
+
+impl Command {
+    /// What a test takes; commands that test nothing are not asked.
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Test(args) => args.cost(),
+            Self::Flow(args) => args.cost(),
+            Self::Rfc2544(args) => args.cost(),
+            Self::Y1564(args) => args.cost(),
+            Self::Burst(args) => args.cost(),
+            Self::Rfc7640(args) => args.cost(),
+            Self::Sim(_) => Cost::NOTHING,
+            Self::Serve(_) | Self::Run(_) | Self::Lab(_) | Self::Calc(_) | Self::Schema(_) => {
+                Cost::open(Duration::ZERO)
+            }
+        }
+    }
+}
+
+/// How a command ended: the exit codes that scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Passed,
+    Failed,
+    BadInput,
+    NotRun,
+    NotValid,
+    Interrupted,
+    Terminated,
+    /// That of a program which was run on the user's behalf.
+    OfProgram(u8),
+}
+
+impl Exit {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Passed => 0,
+            Self::Failed => 1,
+            Self::BadInput => 2,
+            Self::NotRun => 3,
+            Self::NotValid => 4,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+            Self::OfProgram(code) => code,
+        }
+    }
+}
+
+/// A command that did not get to its end: a sentence for the user and an exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+impl Failure {
+    /// Bad usage or a bad file: exit code 2.
+    pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::BadInput, error: error.into() }
+    }
+
+    /// The work could not be done or finished: exit code 3.
+    pub(crate) fn not_run(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::NotRun, error: error.into() }
+    }
+}
+
+/// The exit code for the signal that stopped the program.
+pub(crate) fn stopped_by() -> Exit {
+    match signal::caught() {
+        Some(Signal::Terminate) => Exit::Terminated,
+        Some(Signal::Interrupt) | None => Exit::Interrupted,
+    }
+}
+
+/// Both ends of a thousand connections in one process take more descriptors than the usual 1024.
+fn allow_many_connections() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer, the engine names the limit when it is met.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Ends the program with what is wrong with its command line, or with the help asked for.
+fn refuse(error: &clap::Error) -> ! {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let Some(sentence) = flow::explain(error, &words) else { error.exit() };
+    // With stderr gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "fullpipe: {sentence}");
+    std::process::exit(Exit::BadInput.code().into())
+}
+
+pub(crate) fn run() -> ExitCode {
+    // A wrong command line ends here, with clap's sentence and exit code 2.
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    allow_many_connections();
+    let outcome = match cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Test(args) => test::run(args),
+        Command::Flow(args) => flow::run(args),
+        Command::Rfc2544(args) => rfc2544::run(args),
+        Command::Y1564(args) => y1564::run(args),
+        Command::Burst(args) => burst::run(args),
+        Command::Rfc7640(args) => rfc7640::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Lab(args) => lab::run(args),
+        Command::Sim(args) => sim::run(args),
+        Command::Calc(args) => calc::run(args),
+        Command::Schema(args) => schema::run(&args),
+    };
+    let exit = outcome.unwrap_or_else(|failure| {
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "fullpipe: {:#}", failure.error);
+        failure.exit
+    });
+    ExitCode::from(exit.code())
+}

@@ -1,0 +1,215 @@
+//! The other end of a run: a far end on a real network, or one across an emulated network.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use fp_engine::control::Pairing;
+use fp_engine::lab::{Families, Grounds, Lab};
+use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
+use fp_engine::os::signal;
+use fp_method::flow::Lines;
+use fp_model::{Family, Testbed};
+
+use super::far_end::FarEnd;
+use super::iperf3_far_end::{self, CredentialArgs};
+use super::measure::{self, Ends, Measured, OutputArgs, Watcher};
+use super::values::seed;
+use super::{Exit, Failure, document};
+use crate::network;
+
+/// How the far end is reached.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReachArgs {
+    /// The far end: a pairing string, HOST[:PORT], or iperf3://HOST[:PORT] for a stock iperf3 server
+    far: Option<String>,
+    /// Measure across this emulated network: a built-in name or a lab file
+    #[arg(long, value_name = "NET")]
+    lab: Option<String>,
+    /// Write what the emulated network really did to FILE
+    #[arg(long, value_name = "FILE")]
+    truth: Option<PathBuf>,
+    /// Of everything that is drawn by chance in the emulated network
+    #[arg(long, value_name = "N", value_parser = seed, default_value_t = 1)]
+    seed: u64,
+    /// A file with the secret of the far end
+    #[arg(long, value_name = "FILE", conflicts_with = "lab")]
+    key_file: Option<PathBuf>,
+    /// Use IPv4
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Use IPv6
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+    #[command(flatten)]
+    iperf3: CredentialArgs,
+}
+
+/// What is to be run between the ends once they have met.
+pub(crate) trait Measure:
+    FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>
+{
+}
+impl<F: FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>> Measure for F {}
+
+impl ReachArgs {
+    /// The word in the far end's place where an emulated network needs none: it belongs to whoever
+    /// has words of his own.
+    pub(crate) fn instead_of_a_far_end(&mut self) -> Option<String> {
+        if self.lab.is_some() { self.far.take() } else { None }
+    }
+
+    /// Takes `far` for the far end.
+    pub(crate) fn reach(&mut self, far: String) {
+        self.far = Some(far);
+    }
+
+    /// The same word, left where it is.
+    pub(crate) fn word_instead_of_a_far_end(&self) -> Option<&str> {
+        self.far.as_deref().filter(|_| self.lab.is_some())
+    }
+
+    /// Whether the far end is to be a stock iperf3 server.
+    pub(crate) fn is_iperf3(&self) -> bool {
+        self.far.as_deref().is_some_and(|far| iperf3_far_end::address(far).is_some())
+    }
+
+    /// Runs `method`, which a stock iperf3 server is no far end for, and writes its documents.
+    pub(crate) fn run(&self, output: &OutputArgs, method: impl Measure) -> Result<Exit, Failure> {
+        if self.is_iperf3() {
+            return Err(Failure::bad_input(anyhow!(
+                "a stock iperf3 server cannot be the far end of this test, which needs frames that \
+                 are timed and counted one by one: start `fullpipe serve` there; `fullpipe test` and \
+                 `fullpipe flow` can do with iperf3"
+            )));
+        }
+        self.run_to_any(output, method)
+    }
+
+    /// Runs `method` to whatever far end there is or across the lab, and writes its documents.
+    pub(crate) fn run_to_any(
+        &self,
+        output: &OutputArgs,
+        method: impl Measure,
+    ) -> Result<Exit, Failure> {
+        if self.truth.is_some() && self.lab.is_none() {
+            return Err(Failure::bad_input(anyhow!(
+                "--truth needs --lab: only an emulated network knows what it really did"
+            )));
+        }
+        if let (Some(lab), Some(far)) = (&self.lab, &self.far) {
+            return Err(Failure::bad_input(anyhow!(
+                "the emulated network {lab} has a far end of its own: leave out FAR, \
+                 which is {far}, or --lab"
+            )));
+        }
+        for file in output.output.iter().chain(&self.truth) {
+            document::expect_writable(file)?;
+        }
+        match (&self.lab, &self.far) {
+            (Some(net), _) => self.across_the_lab(net, output, method),
+            (None, Some(far)) => self.to_a_far_end(far, output, method),
+            (None, None) => Err(Failure::bad_input(anyhow!(
+                "there is nothing to test to: give the pairing string that `fullpipe serve` \
+                 printed at the far end, or name an emulated network with --lab (`fullpipe lab \
+                 list`)"
+            ))),
+        }
+    }
+
+    fn to_a_far_end(
+        &self,
+        far: &str,
+        output: &OutputArgs,
+        method: impl Measure,
+    ) -> Result<Exit, Failure> {
+        if let Some(address) = iperf3_far_end::address(far) {
+            let bed = self.iperf3.connect(address?, self.family(), output)?;
+            let ends = iperf3_far_end::ends(&bed, far.trim().to_owned(), output);
+            return measure::run(ends, bed, output, method);
+        }
+        self.iperf3.expect_none()?;
+        let pairing = pairing(far, self.key_file.as_deref())?;
+        let bed = connect(&pairing, self.family(), output)?;
+        let ends = ends(&bed, pairing.far.to_string(), output);
+        measure::run(ends, bed, output, method)
+    }
+
+    fn across_the_lab(
+        &self,
+        net: &str,
+        output: &OutputArgs,
+        method: impl Measure,
+    ) -> Result<Exit, Failure> {
+        let path = network::load(net)?;
+        // Before the first thread: the process may have to move into a user namespace.
+        let grounds = Grounds::prepare().map_err(Failure::not_run)?;
+        let (families, family) = match self.family() {
+            Some(only) => (Families::Only(only), only),
+            None => (Families::Both, Family::Ipv4),
+        };
+        let lab = Lab::start(grounds, &path, families, self.seed).map_err(Failure::not_run)?;
+        let far = FarEnd::start(lab.far(), family).map_err(Failure::not_run)?;
+        lab.near().enter().context("cannot enter the near end").map_err(Failure::not_run)?;
+        let bed = connect(far.pairing(), Some(family), output)?;
+        let line_l1 = path.slowest_line();
+        let lines = measure::lines(&path);
+        let across = format!("lab {}", path.name);
+        let ends = Ends { line_l1, lines, is_isolated: true, ..ends(&bed, across, output) };
+        let outcome = measure::run(ends, bed, output, method);
+        super::lab::tell_the_truth(&lab, self.truth.as_deref())?;
+        outcome
+    }
+
+    fn family(&self) -> Option<Family> {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::Ipv4),
+            (_, true) => Some(Family::Ipv6),
+            (false, false) => None,
+        }
+    }
+}
+
+/// The secret from the pairing string itself, a file or the environment, in this order.
+fn pairing(far: &str, key_file: Option<&std::path::Path>) -> Result<Pairing, Failure> {
+    let key = match key_file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("cannot read the key file {}", file.display()))
+                .map_err(Failure::bad_input)?;
+            Some(text)
+        }
+        None => std::env::var("FULLPIPE_KEY").ok(),
+    };
+    Pairing::of(far, key.as_deref()).map_err(Failure::bad_input)
+}
+
+fn connect(
+    pairing: &Pairing,
+    family: Option<Family>,
+    output: &OutputArgs,
+) -> Result<LiveTestbed, Failure> {
+    let stop = signal::stop_flag().context("cannot watch for Ctrl-C").map_err(Failure::not_run)?;
+    let mut watcher = Watcher::new(output);
+    let events = Box::new(move |event| watcher.see(&event));
+    LiveTestbed::connect(pairing, LiveOptions { family, events, stop }).map_err(|error| match error
+    {
+        ConnectError::Stopped => Failure { exit: super::stopped_by(), error: error.into() },
+        error => Failure::not_run(error),
+    })
+}
+
+fn ends(bed: &LiveTestbed, across: String, output: &OutputArgs) -> Ends {
+    let mtus = [bed.near_interface_mtu_bytes(), bed.far_interface_mtu_bytes()];
+    Ends {
+        across,
+        near: bed.near_facts(),
+        far: bed.far_facts().clone(),
+        family: bed.family(),
+        // Ethernet's, where neither end says.
+        interface_mtu_bytes: mtus.into_iter().flatten().min().unwrap_or(1500),
+        line_l1: None,
+        lines: Lines::default(),
+        is_isolated: false,
+        is_quiet: output.quiet,
+    }
+}

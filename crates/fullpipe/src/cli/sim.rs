@@ -1,0 +1,120 @@
+//! `fullpipe sim`: a method in virtual time over the same network file as the lab.
+
+use clap::Subcommand;
+use fp_model::{Family, HostFacts, Testbed};
+use fp_net::sim::SimTestbed;
+
+use super::measure::{self, Ends, Measured, OutputArgs, Progress, Watcher};
+use super::rfc6349::MethodArgs;
+use super::values::seed;
+use super::y1564::SimulatedArgs;
+use super::{Exit, Failure, burst, document, flow, rfc2544, rfc7640};
+use crate::network;
+
+/// Runs a method in virtual time over an emulated network
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A built-in network or a lab file
+    net: String,
+    #[command(subcommand)]
+    method: Method,
+}
+
+#[derive(Debug, Subcommand)]
+enum Method {
+    /// The whole RFC 6349 test
+    Test(Simulated<MethodArgs>),
+    /// Traffic of any kind
+    Flow(Simulated<flow::MethodArgs>),
+    /// The tests of RFC 2544
+    Rfc2544(Simulated<rfc2544::MethodArgs>),
+    /// Services in the style of ITU-T Y.1564
+    #[command(name = "y1564")]
+    Y1564(Simulated<SimulatedArgs>),
+    /// The CBS test, the policing test and discovery
+    Burst(Simulated<burst::MethodArgs>),
+    /// Policers, queues, schedulers and shapers by RFC 7640
+    Rfc7640(Simulated<rfc7640::MethodArgs>),
+}
+
+/// A method with the options of its simulation.
+#[derive(Debug, clap::Args)]
+struct Simulated<M: clap::Args> {
+    /// Use IPv4 (the default)
+    #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Use IPv6
+    #[arg(short = '6', long = "ipv6")]
+    ipv6: bool,
+    /// Of everything that is drawn by chance: the same seed gives the same figures
+    #[arg(long, value_name = "N", value_parser = seed, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    method: M,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    match args.method {
+        Method::Test(test) => {
+            test.run(&args.net, |method, ends, bed| Ok(method.measure(ends, bed)))
+        }
+        Method::Flow(mut flows) => {
+            flows.output.progress = Progress::Directions;
+            flows.run(&args.net, flow::MethodArgs::measure)
+        }
+        Method::Rfc2544(tests) => {
+            tests.run(&args.net, |method, ends, bed| method.measure(ends, bed))
+        }
+        Method::Y1564(test) => test.run(&args.net, |method, ends, bed| method.measure(ends, bed)),
+        Method::Burst(test) => test.run(&args.net, burst::MethodArgs::measure),
+        Method::Rfc7640(tests) => tests.run(&args.net, rfc7640::MethodArgs::measure),
+    }
+}
+
+impl Args {
+    /// # Errors
+    /// What is wrong with the method's options, without running it.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match &self.method {
+            Method::Test(_) | Method::Rfc2544(_) => Ok(()),
+            Method::Flow(flows) => flows.method.check(),
+            Method::Y1564(test) => test.method.check(),
+            Method::Burst(test) => test.method.check(),
+            Method::Rfc7640(tests) => tests.method.check(),
+        }
+    }
+}
+
+impl<M: clap::Args> Simulated<M> {
+    fn run(
+        self,
+        net: &str,
+        method: impl FnOnce(&M, &Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+    ) -> Result<Exit, Failure> {
+        if let Some(file) = &self.output.output {
+            document::expect_writable(file)?;
+        }
+        let path = network::load(net)?;
+        let mut watcher = Watcher::new(&self.output);
+        let bed = SimTestbed::new(&path, self.seed).with_events(move |event| watcher.see(&event));
+        let host = HostFacts {
+            name: String::from("simulation"),
+            version: String::from(env!("CARGO_PKG_VERSION")),
+            ..HostFacts::default()
+        };
+        let ends = Ends {
+            across: format!("simulation of {}", path.name),
+            near: host.clone(),
+            far: host,
+            family: if self.ipv6 { Family::Ipv6 } else { Family::Ipv4 },
+            interface_mtu_bytes: path.interface_mtu_bytes(),
+            line_l1: path.slowest_line(),
+            lines: measure::lines(&path),
+            is_isolated: true,
+            is_quiet: self.output.quiet,
+        };
+        measure::run(ends, bed, &self.output, |ends, bed| method(&self.method, ends, bed))
+    }
+}

@@ -1,0 +1,105 @@
+//! Buckets of any size and rate behind simulated ports: what the method finds of them.
+
+use std::time::Duration;
+
+use fp_method::burst::{self, Goal, Plan, PolicingStep, Report, Step, Ways};
+use fp_method::verdict::Status;
+use fp_model::{Family, Layer, LayeredRate, Rate};
+use fp_net::path::{
+    Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec,
+};
+use fp_net::sim::SimTestbed;
+use proptest::prelude::*;
+
+pub(crate) fn port(line: Rate) -> LinkSpec {
+    LinkSpec {
+        line_rate: Some(line),
+        delay: Duration::from_millis(5),
+        queue: Some(QueueSpec { limit: QueueLimit::Packets(4000), ..QueueSpec::default() }),
+        ..LinkSpec::default()
+    }
+}
+
+pub(crate) fn path(link: LinkSpec) -> PathSpec {
+    PathSpec::symmetric("test", vec![link])
+}
+
+pub(crate) fn policed(cir: Rate, cbs_bytes: u64) -> PathSpec {
+    path(LinkSpec {
+        police: Some(PoliceSpec::single_bucket(cir, cbs_bytes)),
+        ..port(Rate::mbps(1000))
+    })
+}
+
+fn verify(cir: Rate, cbs_bytes: u64) -> Plan {
+    let cir = LayeredRate { rate: cir, layer: Layer::L2 };
+    let goal = Goal::Verify { cir, cbs_bytes };
+    Plan { ways: Ways::Upload, ..Plan::new(Family::Ipv4, 1500, goal) }
+}
+
+fn run(path: &PathSpec, plan: &Plan) -> Report {
+    plan.check(None).unwrap();
+    let (report, end) = burst::run(plan, &mut SimTestbed::new(path, 1));
+    end.unwrap();
+    report
+}
+
+fn policing(report: &Report) -> Vec<&PolicingStep> {
+    let steps = report.steps.iter();
+    steps
+        .filter_map(|step| match step {
+            Step::Policing(step) => Some(step),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_correct_policer_passes_every_frame_length() {
+    let report = run(&policed(Rate::mbps(40), 64_000), &verify(Rate::mbps(40), 64_000));
+    assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict);
+    assert!(policing(&report).iter().all(|step| step.pass == Some(true)));
+}
+
+/// The network takes and gives with random loss of a thousandth what no bucket explains: the
+/// interval grows by it, the estimate does not move.
+#[test]
+fn single_losses_elsewhere_do_not_move_the_estimate() {
+    let loss = Some(LossSpec::Random(Probability::new(0.001).unwrap()));
+    let police = Some(PoliceSpec::single_bucket(Rate::mbps(40), 64_000));
+    let link = LinkSpec { loss, police, ..port(Rate::mbps(1000)) };
+    let report = run(&path(link), &verify(Rate::mbps(40), 64_000));
+    assert_eq!(report.verdict.status, Status::Fail, "the CBS test loses frames");
+    for step in policing(&report) {
+        let bounds = step.estimate.unwrap();
+        assert!((bounds.estimate / 64_000.0 - 1.0).abs() < 0.01, "{step:?}");
+        assert!(step.pass != Some(false), "{step:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bucket_is_estimated_within_one_percent(
+        cbs in 8_000_f64.ln()..1_000_000_f64.ln(), cir in 1e6_f64.ln()..500e6_f64.ln(),
+        frame_bytes in prop::sample::select(vec![64_u32, 128, 256, 512, 768, 1024, 1280, 1518]),
+        charge in prop::sample::select(vec![Charge::L1, Charge::L2, Charge::L3]),
+    ) {
+        let (cbs_bytes, cir) = (cbs.exp() as u64, Rate::bps(cir.exp() as u64));
+        let cir_of_layer = LayeredRate { rate: cir, layer: charge.layer() };
+        let goal = Goal::Verify { cir: cir_of_layer, cbs_bytes };
+        let plan = Plan { goal, ..verify(cir, cbs_bytes) };
+        let plan = Plan { frame_bytes: vec![frame_bytes], test: Duration::from_millis(100), ..plan };
+        let police = PoliceSpec { charge, ..PoliceSpec::single_bucket(cir, cbs_bytes) };
+        let link = LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) };
+        let report = run(&path(link), &plan);
+        for step in policing(&report) {
+            let bounds = step.estimate.unwrap();
+            let (least, most) = (bounds.at_least, bounds.at_most);
+            prop_assert!((bounds.estimate / cbs_bytes as f64 - 1.0).abs() < 0.01, "{step:?}");
+            prop_assert!(least <= cbs_bytes as f64 && cbs_bytes as f64 <= most, "{step:?}");
+        }
+        prop_assert!(report.verdict.status != Status::Fail, "{:?}", report.verdict);
+    }
+}

@@ -1,0 +1,182 @@
+//! Unknown paths, simulated: what discovery makes of policers, shapers and lines.
+
+use std::time::Duration;
+
+use fp_method::burst::{self, Bounds, Discovered, Discovery, Goal, Plan, Step, Ways};
+use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
+use fp_net::path::{
+    Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,
+};
+use fp_net::sim::SimTestbed;
+use proptest::prelude::*;
+
+use super::bucket::{path, port};
+
+/// Ways of counting a frame, and what each adds to its bytes from destination address to FCS.
+const CHARGES: [(Charge, (Layer, i32)); 4] = [
+    (Charge::L1, (Layer::L1, 20)),
+    (Charge::L2, (Layer::L2, 0)),
+    (Charge::L2WithoutFcs, (Layer::L2, -4)),
+    (Charge::L3, (Layer::L3, -18)),
+];
+
+fn discover(path: &PathSpec) -> Discovery {
+    discover_in(path).0
+}
+
+/// The same, and how long all trials took together.
+fn discover_in(path: &PathSpec) -> (Discovery, f64) {
+    let plan = Plan { ways: Ways::Upload, ..Plan::new(Family::Ipv4, 1500, Goal::Discover) };
+    let mut recorder = Recorder::new(SimTestbed::new(path, 1));
+    let (report, end) = burst::run(&plan, &mut recorder);
+    end.unwrap();
+    let (_, evidence) = recorder.into_parts();
+    let lasts = |timing: &Timing| timing.warm_up + timing.steady + timing.settle;
+    let all: Duration = evidence.iter().map(|trial| lasts(&trial.trial.timing)).sum();
+    let step = report.steps.into_iter().find_map(|step| match step {
+        Step::Discovery(step) => Some(step),
+        _ => None,
+    });
+    (step.unwrap(), all.as_secs_f64())
+}
+
+fn shaped(rate: Rate, burst_bytes: u64, queue_bytes: u64) -> PathSpec {
+    let queue = QueueSpec { limit: QueueLimit::Bytes(queue_bytes), ..QueueSpec::default() };
+    path(LinkSpec { shape: Some(ShapeSpec { rate, burst_bytes, queue }), ..port(Rate::mbps(1000)) })
+}
+
+fn off_percent(found: f64, truth: f64) -> f64 {
+    100.0 * (found / truth - 1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_policer_is_found(
+        cbs in 8_000_f64.ln()..1_000_000_f64.ln(), cir in 2e6_f64.ln()..500e6_f64.ln(),
+        charge in prop::sample::select(CHARGES.to_vec()),
+    ) {
+        let (cbs_bytes, cir) = (cbs.exp() as u64, Rate::bps(cir.exp() as u64));
+        let (charge, layer_and_offset) = charge;
+        let police = PoliceSpec { charge, ..PoliceSpec::single_bucket(cir, cbs_bytes) };
+        let (found, took_s) =
+            discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        let Discovered::Policer { cir_bps, cbs_bytes: cbs, charge, excess, .. } = &found.found else {
+            return Err(TestCaseError::fail(format!("{found:?}")));
+        };
+        prop_assert_eq!(excess, &None);
+        prop_assert_eq!(charge.layer, Some(layer_and_offset), "{:?}", found);
+        prop_assert!(off_percent(cir_bps.estimate, cir.as_bps() as f64).abs() < 0.5, "{found:?}");
+        prop_assert!(off_percent(cbs.estimate, cbs_bytes as f64).abs() < 3.0, "{found:?}");
+        // Ten seconds, unless the bucket takes more than one to be full.
+        let fills_s = cbs_bytes as f64 * 8.0 / cir.as_bps() as f64;
+        prop_assert!(took_s < if fills_s < 1.0 { 10.0 } else { 10.0 * fills_s }, "{took_s}");
+    }
+
+    /// An excess bucket that marks nothing: it is found with intervals that hold it, or what is said
+    /// of those that would have shown does not speak of it.
+    #[test]
+    fn two_buckets_without_marks_are_told_apart_where_that_can_be(
+        both in 4e6_f64.ln()..200e6_f64.ln(), excess_share in 0.05..0.95,
+        fills_s in [0.004_f64.ln()..0.25_f64.ln(), 0.004_f64.ln()..0.25_f64.ln()],
+    ) {
+        let [eir, cir] = [excess_share, 1.0 - excess_share].map(|share| both.exp() * share);
+        let [cbs, ebs] = [cir * fills_s[0].exp() / 8.0, eir * fills_s[1].exp() / 8.0];
+        prop_assume!(cbs >= 6_000.0 && ebs >= 6_000.0 && cbs + ebs < 1e6);
+        let mut police = PoliceSpec::single_bucket(Rate::bps(cir as u64), cbs as u64);
+        (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(eir as u64), ebs as u64);
+        let found = discover(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        let Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, .. } = &found.found else {
+            return Err(TestCaseError::fail(format!("{found:?}")));
+        };
+        if let Some(excess) = excess {
+            // Short bursts of frames out of two buckets that are hardly empty show their rate by a
+            // percent wrong, and a charge that is none: then all else is as wrong.
+            let off = charge.layer.map(|(_, bytes)| charge.offset_bytes.estimate - f64::from(bytes));
+            prop_assume!(off.is_some_and(|off| off.abs() < 0.5));
+            let (eir_bps, ebs_bytes) = (excess.rate_bps.unwrap(), excess.depth_bytes.unwrap());
+            let found_and_truth =
+                [(*cir_bps, cir), (*cbs_bytes, cbs), (eir_bps, eir), (ebs_bytes, ebs)];
+            for (bounds, truth) in found_and_truth {
+                let holds = (bounds.at_least..=bounds.at_most).contains(&truth);
+                prop_assert!(holds, "{truth} {found:?}");
+            }
+            let sum_bps = cir_bps.estimate + eir_bps.estimate;
+            prop_assert!(off_percent(sum_bps, both.exp()).abs() < 1.0, "{found:?}");
+        } else if let Some(alone) = alone {
+            let slowest_s = fills_s[0].max(fills_s[1]).exp();
+            let hidden =
+                cbs < alone.shown_from_bytes || slowest_s > alone.filled_within.as_secs_f64();
+            prop_assert!(hidden, "{found:?}");
+        }
+    }
+
+    /// A queue of at least 3 ms; what waits for less than one is taken for a bucket.
+    #[test]
+    fn any_shaper_is_told_from_a_policer(
+        rate in 2e6_f64.ln()..700e6_f64.ln(), burst_bytes in 1_600_f64.ln()..200_000_f64.ln(),
+        queue_s in 0.003_f64.ln()..1_f64.ln(),
+    ) {
+        let (rate, burst_bytes) = (rate.exp(), burst_bytes.exp() as u64);
+        let queue_bytes = (rate * queue_s.exp() / 8.0) as u64 + 10_000;
+        let found = discover(&shaped(Rate::bps(rate as u64), burst_bytes, queue_bytes));
+        let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
+            return Err(TestCaseError::fail(format!("{found:?}")));
+        };
+        prop_assert_eq!(charge.layer, Some((Layer::L2, 0)), "{:?}", found);
+        prop_assert!(off_percent(rate_bps.estimate, rate).abs() < 0.02, "{found:?}");
+        prop_assert!(off_percent(bucket_bytes.estimate, burst_bytes as f64).abs() < 1.0, "{found:?}");
+        let Bounds { at_least, at_most, .. } = *bucket_bytes;
+        prop_assert!((at_least..=at_most).contains(&(burst_bytes as f64)), "{found:?}");
+    }
+}
+
+/// 30 and 17 Mbit/s are full again within 13 and 42 ms.
+#[test]
+fn two_buckets_without_marks_are_found_within_their_intervals() {
+    let mut police = PoliceSpec::single_bucket(Rate::mbps(30), 50_000);
+    (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::mbps(17), 90_000);
+    let (found, took_s) =
+        discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+    let Discovered::Policer { cir_bps, cbs_bytes, excess: Some(excess), .. } = found.found else {
+        panic!("{found:?}")
+    };
+    assert_eq!(excess.dscp, None);
+    assert!(took_s < 10.0, "{took_s}");
+    let (eir_bps, ebs_bytes) = (excess.rate_bps.unwrap(), excess.depth_bytes.unwrap());
+    for (bounds, truth) in [(cir_bps, 30e6), (eir_bps, 17e6), (cbs_bytes, 50e3), (ebs_bytes, 90e3)]
+    {
+        assert!(off_percent(bounds.estimate, truth).abs() < 5.0, "{bounds:?} of {truth}");
+        assert!(bounds.at_least <= truth && truth <= bounds.at_most, "{bounds:?} of {truth}");
+    }
+}
+
+#[test]
+fn two_buckets_are_told_apart_by_their_marks() {
+    let mut police = PoliceSpec::single_bucket(Rate::mbps(30), 50_000);
+    police.profile.eir_l2 = Rate::mbps(17);
+    police.profile.ebs_bytes = 90_000;
+    police.mark_yellow = Dscp::new(12);
+    let found = discover(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+    let Discovered::Policer { cir_bps, cbs_bytes, excess: Some(excess), marked, .. } = found.found
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!(marked, [Dscp::new(12).unwrap()]);
+    assert!(off_percent(cir_bps.estimate, 30e6).abs() < 0.5, "{cir_bps:?}");
+    assert!(off_percent(cbs_bytes.estimate, 50e3).abs() < 3.0, "{cbs_bytes:?}");
+    assert!(off_percent(excess.rate_bps.unwrap().estimate, 17e6).abs() < 0.5, "{excess:?}");
+    assert!(off_percent(excess.depth_bytes.unwrap().estimate, 90e3).abs() < 3.0, "{excess:?}");
+}
+
+#[test]
+fn a_clean_line_and_a_lossy_one_have_no_policer() {
+    let clean = discover(&path(port(Rate::mbps(100))));
+    assert!(matches!(clean.found, Discovered::NoPolicer { .. }), "{clean:?}");
+    assert!(off_percent(clean.line_l1.as_bps() as f64, 100e6).abs() < 0.1);
+    let loss = Some(LossSpec::Random(Probability::new(0.01).unwrap()));
+    let lossy = discover(&path(LinkSpec { loss, ..port(Rate::mbps(100)) }));
+    let Discovered::NoPolicer { loss_percent, .. } = lossy.found else { panic!("{lossy:?}") };
+    assert!((0.5..1.5).contains(&loss_percent), "{loss_percent}");
+}

@@ -1,0 +1,4 @@
+//! Burst tests over simulated ports.
+
+mod bucket;
+mod discovery;

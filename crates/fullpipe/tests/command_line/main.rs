@@ -1,0 +1,15 @@
+//! The command line as a user and a script meet it: words in; sentences, documents, exit codes out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod broken;
+mod documents;
+#[path = "../folder/mod.rs"]
+mod folder;
+mod lab;
+mod plans;
+mod process;
+mod serve;
+mod stock_iperf3;
+mod unreachable;

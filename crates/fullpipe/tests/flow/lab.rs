@@ -1,0 +1,52 @@
+//! Flows over the lab, with real traffic.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::folder::Folder;
+use super::result::{number, run};
+
+/// Whatever the host is busy with, both ends count the same connection, and no kernel hands out what
+/// was not sent.
+#[test]
+fn tcp_both_ways_is_seen_alike_by_both_ends() {
+    let run = run(&["flow", "--lab", "fast-ethernet", "-q", "-P", "2", "--bidir", "-t", "1"]);
+    assert_eq!((run.exit, run.status()), (0, "info"), "{}", run.stderr);
+    let flows = run.steps("flow");
+    assert_eq!(flows.len(), 2);
+    for flow in flows {
+        let (sent, received) = (number(flow, "sent_payload_bytes"), number(flow, "payload_bytes"));
+        assert!(received > 0.0 && received <= sent, "{flow}");
+        // What a line of 100 Mbit/s carries in full segments, and half as much by accident.
+        assert!(number(flow, "rate_bps") <= 1.5 * 100e6 * 1448.0 / 1538.0, "{flow}");
+        assert_eq!(flow["conserved"], true);
+        assert_eq!(flow["connections"].as_array().unwrap().len(), 2);
+    }
+}
+
+/// Twice what the line carries: what each class got is what the links passed of its code point.
+#[test]
+fn classes_get_what_the_network_gave_them() {
+    let folder = Folder::new();
+    let truth = folder.file("truth.json");
+    let words = ["flow", "--lab", "five-class-20m", "-q", "--classes", "five", "-u", "-b", "40M"];
+    let run = run(&[&words[..], &["-t", "2", "--truth", &truth]].concat());
+    let truth: Value = serde_json::from_str(&fs::read_to_string(&truth).unwrap()).unwrap();
+    let classes: Vec<&Value> =
+        run.steps("flow").into_iter().filter(|flow| flow["part"] == "class").collect();
+    assert_eq!(classes.len(), 5);
+    for class in &classes {
+        let dscp = class["dscp_sent"].to_string();
+        let passed = &truth["near_to_far"]["by_dscp"][&dscp]["passed"];
+        // Packets of the connection that ties both ends together have no class.
+        let others = if dscp == "0" { 1000.0 } else { 0.0 };
+        let got = number(class, "packets");
+        let passed = number(passed, "frames");
+        assert!(got <= passed && passed <= got + others + 2.0, "{dscp}: {got} of {passed}");
+    }
+    let goodput: Vec<f64> = classes.iter().map(|class| number(class, "packets")).collect();
+    // The two that fit whole send the same; a host that is late may cost one of them a few.
+    assert!(goodput[1] > goodput[2] && goodput[2] > goodput[3], "{goodput:?}");
+    assert!(goodput[0] > goodput[2] && goodput[2] > goodput[4], "{goodput:?}");
+}

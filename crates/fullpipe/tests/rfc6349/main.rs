@@ -1,0 +1,14 @@
+//! The RFC 6349 test as its user runs it: simulated, in the lab, and judged again from a result.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod clauses;
+#[path = "../judged/mod.rs"]
+mod judged;
+mod known;
+mod lab;
+mod replay;
+#[path = "../result/mod.rs"]
+mod result;
+mod sim;
+mod tcp;

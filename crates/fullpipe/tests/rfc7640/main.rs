@@ -1,0 +1,13 @@
+//! The RFC 7640 tests as their user runs them: simulated, in the lab, and judged again.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../folder/mod.rs"]
+mod folder;
+mod lab;
+mod network;
+mod replay;
+#[path = "../result/mod.rs"]
+mod result;
+mod sim;
+mod spoilt;

@@ -1,0 +1,16 @@
+//! Service activation as its user runs it: simulated, in the lab, and judged again from a result.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod criteria;
+#[path = "../folder/mod.rs"]
+mod folder;
+#[path = "../judged/mod.rs"]
+mod judged;
+mod lab;
+mod port;
+mod profiles;
+mod replay;
+#[path = "../result/mod.rs"]
+mod result;

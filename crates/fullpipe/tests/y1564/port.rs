@@ -1,0 +1,138 @@
+//! A port with three services, each with a policer of its own, and what a run over it found.
+
+use serde_json::Value;
+
+use super::folder::Folder;
+use super::result::{Finished, output, run};
+
+/// The network that is what was sold: its policers are those of `SERVICES`.
+const NETWORK: &str = "lab: fullpipe.lab/1
+name: three-services
+links:
+  - near_to_far: &way
+      line_rate: 1G
+      police:
+        - {dscp: ef, cir: 2M, cbs: 16K}
+        - {dscp: [af41, af42], cir: 6M, cbs: 32K, eir: 3M, ebs: 32K, color_aware: true}
+        - {cir: 10M, cbs: 64K, eir: 5M, ebs: 64K}
+      delay: 5ms
+    far_to_near: *way
+";
+
+/// Short steps: the simulation needs no patience, the lab has little.
+const SERVICES: &str = "schema: fullpipe.services/1
+configuration: {step_time: 2s}
+performance: {duration: 5s}
+services:
+  - {name: voice, frame_size: 214, dscp: ef, cir: 2M, cbs: 16K,
+     criteria: {flr: 0.1%, ftd: 20ms, fdv: 5ms}}
+  - {name: video, emix: adeg, dscp: af41, color_mode: aware, yellow_dscp: af42,
+     cir: 6M, cbs: 32K, eir: 3M, ebs: 32K, criteria: {flr: 0.1%, ftd: 30ms, fdv: 10ms}}
+  - {name: internet, frame_size: 1518, cir: 10M, cbs: 64K, eir: 5M, ebs: 64K,
+     criteria: {flr: 0.1%, ftd: 50ms, fdv: 20ms}}
+";
+
+/// The port and what is asked of it, with what a test changes.
+pub(crate) struct Port {
+    network: String,
+    services: String,
+}
+
+impl Port {
+    /// Everything as it was sold.
+    pub(crate) fn sound() -> Self {
+        Self { network: NETWORK.to_owned(), services: SERVICES.to_owned() }
+    }
+
+    pub(crate) fn network(self, from: &str, to: &str) -> Self {
+        assert!(self.network.contains(from), "no {from:?} in the network");
+        Self { network: self.network.replace(from, to), ..self }
+    }
+
+    pub(crate) fn services(self, from: &str, to: &str) -> Self {
+        assert!(self.services.contains(from), "no {from:?} among the services");
+        Self { services: self.services.replace(from, to), ..self }
+    }
+
+    pub(crate) fn simulated(&self, options: &[&str]) -> Finished {
+        let (_folder, network, services) = self.written();
+        run(&[&["sim", &network, "y1564", &services, "-q"], options].concat())
+    }
+
+    /// On stderr, while it runs.
+    pub(crate) fn said_by_the_simulation(&self) -> String {
+        let (_folder, network, services) = self.written();
+        let output = output(["sim", &network, "y1564", &services]);
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    pub(crate) fn in_the_lab(&self, options: &[&str]) -> Finished {
+        let (_folder, network, services) = self.written();
+        run(&[&["y1564", "--lab", &network, &services, "-q"], options].concat())
+    }
+
+    fn written(&self) -> (Folder, String, String) {
+        let folder = Folder::new();
+        let network = folder.written("network.yaml", &self.network);
+        let services = folder.written("services.yaml", &self.services);
+        (folder, network, services)
+    }
+}
+
+impl Finished {
+    /// All but the baseline round trip.
+    pub(crate) fn of_services(&self) -> impl Iterator<Item = &Value> {
+        let steps = self.result["steps"].as_array().unwrap();
+        steps.iter().filter(|step| step["name"] != "baseline_rtt")
+    }
+
+    /// The configuration steps of a service in one direction, by what was offered.
+    pub(crate) fn step(&self, service: &str, direction: &str, offered: &str) -> &Value {
+        let steps = self.steps("y1564_configuration");
+        let wanted = |step: &&Value| {
+            step["service"] == service
+                && step["direction"] == direction
+                && step["step"] == offered
+                && step["cir_percent"].as_u64().is_none_or(|percent| percent == 100)
+        };
+        steps
+            .into_iter()
+            .find(wanted)
+            .unwrap_or_else(|| panic!("no {service} {direction} {offered}"))
+    }
+
+    pub(crate) fn performance(&self, service: &str, direction: &str) -> &Value {
+        let steps = self.steps("y1564_performance");
+        let wanted = |step: &&Value| step["service"] == service && step["direction"] == direction;
+        steps
+            .into_iter()
+            .find(wanted)
+            .unwrap_or_else(|| panic!("no {service} {direction} in the performance test"))
+    }
+
+    pub(crate) fn reasons(&self, code: &str) -> Vec<&str> {
+        let reasons = self.result["verdict"]["reasons"].as_array().unwrap();
+        let coded = reasons.iter().filter(|reason| reason["code"] == code);
+        coded.map(|reason| reason["text"].as_str().unwrap()).collect()
+    }
+
+    /// Exactly this service failed, and in each of its failed steps for one of these reasons.
+    pub(crate) fn only_failed(&self, service: &str, codes: &[&str]) {
+        assert_eq!((self.exit, self.status()), (1, "fail"), "{:#}", self.result["verdict"]);
+        let failed = self.reasons("services_failed");
+        let expected = format!("1 of 3 services failed: {service}");
+        assert_eq!(failed, [expected], "{:#}", self.result["verdict"]);
+        for step in self.of_services() {
+            let failures = step["failures"].as_array().unwrap();
+            let told = failures.iter().map(|failure| failure["code"].as_str().unwrap());
+            let told: Vec<_> = told.collect();
+            assert_eq!(step["pass"] == true, told.is_empty(), "{step}");
+            if step["service"] != service {
+                assert_eq!(step["pass"], true, "{step}");
+            }
+            assert!(told.iter().all(|code| codes.contains(code)), "{told:?}");
+        }
+        let texts = codes.iter().flat_map(|code| self.reasons(code));
+        assert!(texts.clone().count() > 0 && texts.clone().all(|text| text.starts_with(service)));
+    }
+}

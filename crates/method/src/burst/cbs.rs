@@ -1,0 +1,295 @@
+//! The CBS test: bursts of whole frames as large as the CBS, as often as the CIR allows, lose nothing.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, ArrivedRun, BurstReport, BurstsLoad, BurstsReport, Direction, LayeredRate};
+
+use super::overload::{Port, names, refill_time};
+use super::passage::Passage;
+use super::{BurstTimes, CbsStep, Flaw, Goal, Offer, Policer, Run, Seen, Step, cbs_plan, median};
+use crate::{Bytes, Seconds};
+
+/// A trial that was not sent as planned is repeated so often at most.
+pub(super) const REPEATS: u32 = 5;
+/// A burst that takes longer gives the bucket this share of itself back, and tests that much less.
+const REFILL_SHARE_MAX: f64 = 0.01;
+/// By so much may a burst be late or early and its policer still find its tokens: what an exact
+/// bucket can differ from a real clock.
+const CLOCK_S: f64 = 20e-6;
+/// Where the refill of one burst takes longer than the test.
+const BURSTS_MIN: u32 = 2;
+
+/// Runs the test with frames of one length in all directions at once.
+pub(super) fn test(
+    run: &mut Run<'_>,
+    directions: &[Direction],
+    ports: &[Port],
+    frame_bytes: u32,
+) -> Result<(), Abort> {
+    let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(()) };
+    let Some(planned) = Planned::new(run, cir, cbs_bytes, frame_bytes) else { return Ok(()) };
+    let offers: Vec<_> = directions
+        .iter()
+        .map(|direction| Offer { direction: *direction, load: planned.load })
+        .collect();
+    let name = format!("CBS, {}: frames of {frame_bytes} bytes", names(directions));
+    let idle = refill_time(cir.rate, cbs_bytes);
+    let mut trials = 0;
+    let steps = loop {
+        let seen = run.bursts(name.clone(), &offers, idle)?;
+        trials += 1;
+        let steps: Vec<CbsStep> = ports
+            .iter()
+            .zip(&seen)
+            .map(|(port, seen)| planned.judge(port, seen, ports.len() > 1, trials))
+            .collect();
+        if trials > REPEATS || steps.iter().all(|step| step.flaw.is_none()) {
+            break steps;
+        }
+    };
+    run.report.steps.extend(steps.into_iter().map(Step::Cbs));
+    Ok(())
+}
+
+/// The bursts of one frame length.
+struct Planned {
+    load: BurstsLoad,
+    frame_bytes: u32,
+    charged_bytes: f64,
+    cir: LayeredRate,
+    cbs_bytes: u64,
+}
+
+impl Planned {
+    /// `None` where not even one frame fits into the CBS, which the plan's check refuses.
+    fn new(run: &Run<'_>, cir: LayeredRate, cbs_bytes: u64, frame_bytes: u32) -> Option<Self> {
+        let charged = run.plan.charged_bytes(frame_bytes, cir.layer);
+        let policer = Policer { cir_l2: cir.rate.into(), cbs: Bytes::whole(cbs_bytes) };
+        let exact = cbs_plan(policer, Bytes::whole(charged.into()), Seconds::from(run.plan.test))?;
+        let frames_per_burst = u32::try_from(exact.frames_per_burst.to_u64()?).ok()?;
+        let bursts = u32::try_from(exact.bursts.to_u64()?).ok()?.max(BURSTS_MIN);
+        let period = Duration::from_secs_f64(exact.period.to_f64()? * run.plan.period_guard);
+        let load = BurstsLoad { frame_bytes, frames_per_burst, bursts, period, rate_l1: None };
+        Some(Self { load, frame_bytes, charged_bytes: f64::from(charged), cir, cbs_bytes })
+    }
+
+    fn judge(&self, port: &Port, seen: &Seen, bidirectional: bool, trials: u32) -> CbsStep {
+        let count = Count::of(seen);
+        let slot_s = port.slot_s(self.frame_bytes);
+        let flaw = self.flaw(seen, &count, slot_s);
+        let frame_bytes = u64::from(self.frame_bytes);
+        let bursts = seen.report.bursts.len();
+        CbsStep {
+            direction: port.direction,
+            bidirectional,
+            frame_bytes: self.frame_bytes,
+            cir: self.cir,
+            configured_burst_bytes: self.cbs_bytes,
+            tx_burst_bytes: u64::from(self.load.frames_per_burst) * frame_bytes,
+            rx_burst_bytes_mean: (count.received * frame_bytes) as f64 / bursts.max(1) as f64,
+            frames_sent: count.sent,
+            frames_received: count.received,
+            bursts: bursts as u32,
+            period: self.load.period,
+            times: times(seen, slot_s, self.load.frames_per_burst),
+            frames_marked: count.received - count.unmarked,
+            trials,
+            flaw,
+            pass: flaw.is_none().then_some(count.received == count.sent),
+        }
+    }
+
+    fn flaw(&self, seen: &Seen, count: &Count, slot_s: f64) -> Option<Flaw> {
+        let planned = u64::from(seen.report.planned_bursts) * u64::from(self.load.frames_per_burst);
+        if count.sent < planned {
+            return Some(Flaw::FramesUnsent);
+        }
+        if seen.dropped_frames > 0 {
+            return Some(Flaw::FramesDropped);
+        }
+        if count.received < count.sent && self.lateness_explains_losses(&seen.report, slot_s) {
+            return Some(Flaw::OffSchedule);
+        }
+        let lags = Passage::of_all(seen).into_iter().map(|burst| burst.behind_the_line(slot_s));
+        let lag = median(lags.collect()).unwrap_or(0.0);
+        if lag * self.cir_bytes_s() > REFILL_SHARE_MAX * self.cbs_bytes as f64 {
+            return Some(Flaw::SlowBursts);
+        }
+        None
+    }
+
+    /// Whether each burst lost no more than a policer as configured may have dropped of it, because
+    /// one before was late.
+    ///
+    /// While a full bucket waits for frames that are late its tokens overflow; the next burst finds
+    /// so many less, and so do those after it, until the time to spare between two has made up for
+    /// it. Frames are late in the sender, which says so, or between it and the policer, which their
+    /// arrival shows.
+    fn lateness_explains_losses(&self, report: &BurstsReport, slot_s: f64) -> bool {
+        let delays =
+            report.bursts.iter().filter_map(|burst| Some(begin(burst)? - sent_from(burst)));
+        let least_delay = delays.fold(f64::INFINITY, f64::min);
+        let full = self.cbs_bytes as f64 + self.cir_bytes_s() * self.line_time(slot_s);
+        let needed = f64::from(self.load.frames_per_burst) * self.charged_bytes;
+        let mut late: f64 = 0.0;
+        report.bursts.iter().all(|burst| {
+            late = (late - self.spare_s()).max(0.0);
+            let short_s = (late - sent_from(burst)).max(0.0) + CLOCK_S;
+            let missing = needed + self.cir_bytes_s() * short_s - full;
+            late = late.max(self.late(burst, least_delay));
+            let lost = burst.sent_frames.saturating_sub(burst.received_frames);
+            lost == 0 || f64::from(lost - 1) * self.charged_bytes < missing
+        })
+    }
+
+    /// For how long at most a bucket stayed full after this burst was due: until the first frame
+    /// came, or a later one for which those before had left room.
+    fn late(&self, burst: &BurstReport, least_delay: f64) -> f64 {
+        let refill_s = self.charged_bytes / self.cir_bytes_s();
+        let behind = |run: &ArrivedRun| {
+            run.from.as_secs_f64() - least_delay - f64::from(run.first) * refill_s
+        };
+        burst.arrived.iter().map(behind).fold(sent_from(burst), f64::max)
+    }
+
+    /// By how much bursts are farther apart than their refill takes.
+    fn spare_s(&self) -> f64 {
+        let burst_bytes = f64::from(self.load.frames_per_burst) * self.charged_bytes;
+        self.load.period.as_secs_f64() - burst_bytes / self.cir_bytes_s()
+    }
+
+    fn line_time(&self, slot_s: f64) -> f64 {
+        f64::from(self.load.frames_per_burst.saturating_sub(1)) * slot_s
+    }
+
+    fn cir_bytes_s(&self) -> f64 {
+        self.cir.rate.as_bps() as f64 / 8.0
+    }
+}
+
+fn sent_from(burst: &BurstReport) -> f64 {
+    burst.sent_from.as_secs_f64()
+}
+
+/// When the first frame arrived, if it did.
+fn begin(burst: &BurstReport) -> Option<f64> {
+    let first = burst.arrived.first().filter(|run| run.first == 0)?;
+    Some(first.from.as_secs_f64())
+}
+
+/// Frames of a trial.
+pub(super) struct Count {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    /// Of those received, marked like the first of their burst.
+    pub(super) unmarked: u64,
+}
+
+impl Count {
+    pub(super) fn of(seen: &Seen) -> Self {
+        let sum = |frames: fn(&BurstReport) -> u32| {
+            seen.report.bursts.iter().map(|burst| u64::from(frames(burst))).sum()
+        };
+        let passages = Passage::of_all(seen);
+        Self {
+            sent: sum(|burst| burst.sent_frames),
+            received: sum(|burst| burst.received_frames),
+            unmarked: passages.iter().map(|burst| u64::from(burst.passed_frames())).sum(),
+        }
+    }
+}
+
+/// The middle of the bursts' times.
+pub(super) fn times(seen: &Seen, slot_s: f64, frames_per_burst: u32) -> BurstTimes {
+    let middle = |lasts: fn(&BurstReport) -> Option<Duration>| {
+        let seconds = seen.report.bursts.iter().filter_map(lasts).map(|time| time.as_secs_f64());
+        median(seconds.collect()).map(Duration::from_secs_f64)
+    };
+    let at_line_rate = f64::from(frames_per_burst.saturating_sub(1)) * slot_s;
+    BurstTimes {
+        at_line_rate: Duration::from_secs_f64(at_line_rate),
+        sent: middle(|burst| burst.sent_until.checked_sub(burst.sent_from)).unwrap_or_default(),
+        received: middle(|burst| {
+            burst.arrived.last()?.until.checked_sub(burst.arrived.first()?.from)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use fp_model::{Layer, Rate};
+
+    use super::*;
+
+    /// 20 bytes more than 1,000 at a gigabit.
+    const SLOT_S: f64 = 8.16e-6;
+
+    /// Ten frames of 1,000 bytes, which fill the bucket; at 1,000 bytes a millisecond they are paid
+    /// for in 10 ms, 10 µs before the next ones come.
+    fn planned() -> Planned {
+        Planned {
+            load: BurstsLoad {
+                frame_bytes: 1000,
+                frames_per_burst: 10,
+                bursts: 4,
+                period: Duration::from_micros(10_010),
+                rate_l1: None,
+            },
+            frame_bytes: 1000,
+            charged_bytes: 1000.0,
+            cir: LayeredRate { rate: Rate::mbps(8), layer: Layer::L2 },
+            cbs_bytes: 10_000,
+        }
+    }
+
+    /// A burst that leaves and arrives so late, after 5 ms on the way, and loses its last frames.
+    fn burst(number: u32, sent_late_us: u64, arrived_late_us: u64, lost: u32) -> BurstReport {
+        let at = |us| Duration::from_micros(us);
+        let begin = 5000 + arrived_late_us;
+        let run = ArrivedRun {
+            first: 0,
+            frames: 10 - lost,
+            dscp: None,
+            from: at(begin),
+            until: at(begin + 73),
+        };
+        BurstReport {
+            burst: number,
+            sent_frames: 10,
+            received_frames: 10 - lost,
+            sent_from: at(sent_late_us),
+            sent_until: at(sent_late_us + 73),
+            arrived: vec![run],
+        }
+    }
+
+    fn explained(late_us: [(u64, u64); 2], lost: [u32; 2]) -> bool {
+        let [first, second] =
+            [0, 1].map(|k| burst(k as u32 + 1, late_us[k].0, late_us[k].1, lost[k]));
+        let bursts = vec![burst(0, 0, 0, 0), first, second];
+        let report = BurstsReport { planned_bursts: 3, bursts, ..BurstsReport::default() };
+        planned().lateness_explains_losses(&report, SLOT_S)
+    }
+
+    /// 3 ms are 3,000 bytes, of which the 10 µs to spare and the 73 µs of a burst give 83 back.
+    #[test]
+    fn a_burst_that_comes_late_takes_from_the_next_one_what_the_bucket_had_no_room_for() {
+        for late in [(3000, 3000), (0, 3000)] {
+            assert!(explained([late, (0, 0)], [0, 3]), "{late:?}");
+            assert!(!explained([late, (0, 0)], [0, 4]), "{late:?}");
+            // Its own bucket was full, and that of one that is as late as well.
+            assert!(!explained([late, (0, 0)], [1, 0]), "{late:?}");
+        }
+        assert!(!explained([(3000, 3000), (3000, 3000)], [0, 1]));
+    }
+
+    #[test]
+    fn losses_of_bursts_that_come_in_time_are_the_networks() {
+        assert!(!explained([(0, 0), (0, 0)], [0, 1]));
+        assert!(!explained([(0, 20), (20, 20)], [1, 1]));
+    }
+}

@@ -1,0 +1,211 @@
+//! Bursts against a policer: the CBS test, the policing test and the discovery of an unknown one.
+
+mod arithmetic;
+mod cbs;
+mod discovery;
+mod estimate;
+mod overload;
+mod passage;
+mod plan;
+mod policing;
+mod report;
+mod second;
+mod verdict;
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, BurstsLoad, BurstsReport, Direction, FlowReport, FlowSpec, Load, Observation, Rate,
+    Testbed, Timing, Trial,
+};
+
+pub use crate::path::PathMtu;
+use crate::path::{self, Packets, mismatch, settle};
+pub use arithmetic::{
+    CbsPlan, FluidBurst, FrameBurst, FrameBurstOutcome, OverloadTrial, Policer, block_count,
+    cbs_for_window, cbs_plan, cir_of_goodput, fluid_burst, frame_burst, policer_of,
+    rate_found_behind, tokens_after_idle,
+};
+pub use plan::{Goal, Plan, PlanError, Ways};
+pub use report::{
+    Alone, Bounds, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, PolicingStep,
+    RateStep, Report, SecondBucket, Step,
+};
+
+/// Runs what the plan asks for, one way after the other or both at once.
+///
+/// The report always comes back, with as many steps as were finished; the second part says why
+/// there are no more, if there are none.
+pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let (rtt, report) = (Duration::ZERO, Report::default());
+    let mut run = Run { plan, bed, rtt, health: Health::default(), report };
+    let end = steps(&mut run);
+    let Run { mut report, health, .. } = run;
+    report.deviations.sort();
+    report.deviations.dedup();
+    report.checks = verdict::checks(&report.steps, &health);
+    report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    (report, end)
+}
+
+fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
+    let packets = Packets { family: run.plan.family, dscp: run.plan.dscp };
+    run.rtt = path::rough_rtt(run.bed, packets)?;
+    for directions in run.plan.ways.rounds() {
+        let lengths = lengths(run, packets, directions)?;
+        match run.plan.goal {
+            Goal::Verify { .. } => {
+                let lines = overload::lines(run, directions, lengths.longest)?;
+                expect_room(run.plan, &lines)?;
+                for frame_bytes in &lengths.tested {
+                    cbs::test(run, directions, &lines, *frame_bytes)?;
+                }
+                let policers = overload::rates(run, directions, &lines, lengths.longest)?;
+                for frame_bytes in &lengths.tested {
+                    policing::test(run, directions, &policers, *frame_bytes)?;
+                }
+            }
+            Goal::Discover => {
+                for direction in *directions {
+                    discovery::discover(run, *direction, &lengths)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A CIR that no burst can exceed cannot be tested.
+fn expect_room(plan: &Plan, lines: &[overload::Port]) -> Result<(), Abort> {
+    let slowest = lines.iter().map(|port| port.line_bps).fold(f64::INFINITY, f64::min);
+    // A line is measured a little slow by bursts that begin late.
+    let slowest = Rate::bps((slowest * 1.01) as u64);
+    plan.check(Some(slowest)).map_err(|error| Abort::Testbed(error.to_string()))
+}
+
+/// A run under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: &'a mut dyn Testbed,
+    rtt: Duration,
+    health: Health,
+    report: Report,
+}
+
+/// What the ends said against themselves in all trials.
+#[derive(Debug, Default)]
+struct Health {
+    arrived_frames: u64,
+    /// By the ends themselves.
+    dropped_frames: u64,
+}
+
+/// Frame lengths that the path carries.
+struct Lengths {
+    tested: Vec<u32>,
+    longest: u32,
+}
+
+/// The plan's frame lengths, those that cannot be sent replaced by the shortest that can, those that
+/// the path does not carry left out; each change is said.
+fn lengths(
+    run: &mut Run<'_>,
+    packets: Packets,
+    directions: &[Direction],
+) -> Result<Lengths, Abort> {
+    let limit_bytes = run.plan.interface_mtu_bytes;
+    let mut mtu_bytes = limit_bytes;
+    for direction in directions {
+        let mtu = path::path_mtu(run.bed, packets, *direction, limit_bytes, run.rtt)?;
+        run.report.steps.push(Step::PathMtu(mtu));
+        mtu_bytes = mtu_bytes.min(mtu.mtu_bytes);
+    }
+    let (least, most) = (run.plan.shortest_frame(), mtu_bytes + run.plan.framing_bytes());
+    let mut tested = Vec::new();
+    for asked in run.plan.frame_bytes.iter().copied() {
+        let frame_bytes = asked.max(least);
+        if frame_bytes > asked {
+            run.report.deviations.push(format!(
+                "frames of {least} bytes instead of {asked}: with these headers none is shorter"
+            ));
+        }
+        if frame_bytes > most {
+            run.report.deviations.push(format!(
+                "no frames of {asked} bytes: the path carries packets of up to {mtu_bytes}"
+            ));
+        } else if !tested.contains(&frame_bytes) {
+            tested.push(frame_bytes);
+        }
+    }
+    match tested.iter().max() {
+        Some(longest) => Ok(Lengths { longest: *longest, tested }),
+        None => Err(Abort::Testbed(format!(
+            "none of the frame lengths fits the path, which carries packets of up to {mtu_bytes} \
+             bytes: choose others with --frames"
+        ))),
+    }
+}
+
+/// Bursts of one direction in a trial.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    direction: Direction,
+    load: BurstsLoad,
+}
+
+/// What became of the bursts of one direction.
+struct Seen {
+    report: BurstsReport,
+    /// By the ends themselves, in all directions of the trial.
+    dropped_frames: u64,
+}
+
+impl Run<'_> {
+    /// Offers bursts in all directions at once, after `idle` has filled every bucket.
+    fn bursts(
+        &mut self,
+        name: String,
+        offers: &[Offer],
+        idle: Duration,
+    ) -> Result<Vec<Seen>, Abort> {
+        let Plan { family, dscp, vlan_tags, .. } = *self.plan;
+        let flow = |offer: &Offer| FlowSpec {
+            vlan_tags,
+            ..FlowSpec::new(offer.direction, family, dscp, Load::Bursts(offer.load))
+        };
+        let steady = offers.iter().map(|offer| offer.load.period * offer.load.bursts).max();
+        let timing =
+            Timing { warm_up: idle, steady: steady.unwrap_or_default(), settle: settle(self.rtt) };
+        let trial = Trial { name, flows: offers.iter().map(flow).collect(), timing };
+        let seen = self.bed.run(&trial)?;
+        let dropped_frames = seen.near.dropped_packets + seen.far.dropped_packets;
+        let reports = bursts(&trial, &seen)?;
+        self.health.dropped_frames += dropped_frames;
+        self.health.arrived_frames += reports.iter().map(arrived_frames).sum::<u64>();
+        Ok(reports.into_iter().map(|report| Seen { report, dropped_frames }).collect())
+    }
+}
+
+fn bursts(trial: &Trial, seen: &Observation) -> Result<Vec<BurstsReport>, Abort> {
+    if seen.flows.len() != trial.flows.len() {
+        return Err(mismatch(trial));
+    }
+    let report = |flow: &FlowReport| match flow {
+        FlowReport::Bursts(bursts) => Ok(bursts.clone()),
+        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+    };
+    seen.flows.iter().map(report).collect()
+}
+
+fn arrived_frames(report: &BurstsReport) -> u64 {
+    report.bursts.iter().map(|burst| u64::from(burst.received_frames)).sum()
+}
+
+/// The middle one of `values`; `None` of none.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

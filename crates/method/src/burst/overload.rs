@@ -1,0 +1,296 @@
+//! The line that bursts come by, and the rate at which a bucket behind it refills.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, ArrivedRun, BurstsLoad, Direction, LayeredRate, PacketLayout, Rate};
+
+use super::estimate::{self, Depth, Refill};
+use super::passage::{Passage, slope, spacing};
+use super::{Goal, Line, Offer, RateStep, Run, Seen, Step, median};
+
+/// Enough to draw a line through, and few enough for the queue of any port.
+const LINE_FRAMES: u32 = 250;
+const LINE_BURSTS: u32 = 3;
+const LINE_PERIOD: Duration = Duration::from_millis(50);
+/// On a path of which nothing is known a burst may take so long.
+const UNKNOWN_LINE_PERIOD: Duration = Duration::from_millis(700);
+/// A host puts frames on a line that takes them at once no faster than this.
+const HOST_FRAMES_S: f64 = 2e6;
+/// Bursts of which more would have to queue before the line are paced, a little faster than the
+/// line: it is never idle, and its queue grows slowly.
+const QUEUED_FRAMES: f64 = 600.0;
+const PACE_MIN: f64 = 1.02;
+/// A long burst has no more frames.
+const FRAMES_MAX: u32 = 200_000;
+/// The refill is watched for so long, and over so many frames.
+const WATCHED: f64 = 0.06;
+const WATCHED_FRAMES: f64 = 30.0;
+/// By so much longer the next burst is if the last one did not empty the bucket.
+const GROWTH: u32 = 4;
+const GROWTHS: u32 = 3;
+/// What passes later says more of the refill than of the depth.
+const DEPTH_SPANS: usize = 40;
+/// How exactly an arrival is known.
+pub(super) const ARRIVAL_S: f64 = 10e-6;
+
+/// A port of the network under test, as bursts show it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Port {
+    pub(super) direction: Direction,
+    /// Layer 1.
+    pub(super) line_bps: f64,
+}
+
+impl Port {
+    /// Seconds from one frame of a burst to the next.
+    pub(super) fn slot_s(&self, frame_bytes: u32) -> f64 {
+        f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0 / self.line_bps
+    }
+
+    /// For a burst of so many frames; `None` where the host may send as fast as it can.
+    pub(super) fn pace(&self, frames: u32, frame_bytes: u32) -> Option<Rate> {
+        let queued = f64::from(frames) * (1.0 - 1.0 / (self.slot_s(frame_bytes) * HOST_FRAMES_S));
+        let faster = 1.0 + QUEUED_FRAMES / f64::from(frames.max(1));
+        let pace = self.line_bps * faster.max(PACE_MIN);
+        (queued > QUEUED_FRAMES).then_some(Rate::bps(pace as u64))
+    }
+
+    /// One burst of about so long.
+    pub(super) fn load(&self, frame_bytes: u32, lasts: Duration) -> BurstsLoad {
+        let slot_s = self.slot_s(frame_bytes);
+        let frames = lasts.as_secs_f64() / slot_s;
+        let frames_per_burst = (frames as u32).clamp(LINE_FRAMES, FRAMES_MAX);
+        BurstsLoad {
+            frame_bytes,
+            frames_per_burst,
+            bursts: 1,
+            period: Duration::from_secs_f64(f64::from(frames_per_burst) * slot_s * 1.05),
+            rate_l1: self.pace(frames_per_burst, frame_bytes),
+        }
+    }
+
+    pub(super) const fn line(&self, frame_bytes: u32) -> Line {
+        Line { direction: self.direction, rate_l1: Rate::bps(self.line_bps as u64), frame_bytes }
+    }
+}
+
+/// A policer as one long overload shows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policed {
+    pub(super) port: Port,
+    /// As measured; `None` where nothing was dropped.
+    pub(super) refill: Option<Refill>,
+    /// A first idea of it.
+    pub(super) depth_bytes: Option<f64>,
+}
+
+/// Measures the line of each direction by bursts that the sender does not hold back.
+pub(super) fn lines(
+    run: &mut Run<'_>,
+    directions: &[Direction],
+    frame_bytes: u32,
+) -> Result<Vec<Port>, Abort> {
+    let ports = find_lines(run, directions, frame_bytes)?;
+    for (port, _) in &ports {
+        run.report.steps.push(Step::Line(port.line(frame_bytes)));
+    }
+    Ok(ports.into_iter().map(|(port, _)| port).collect())
+}
+
+/// The same, with what was seen.
+pub(super) fn find_lines(
+    run: &mut Run<'_>,
+    directions: &[Direction],
+    frame_bytes: u32,
+) -> Result<Vec<(Port, Seen)>, Abort> {
+    let (bursts, period) = match run.plan.goal {
+        Goal::Verify { .. } => (LINE_BURSTS, LINE_PERIOD),
+        Goal::Discover => (1, UNKNOWN_LINE_PERIOD),
+    };
+    let (frames_per_burst, rate_l1) = (LINE_FRAMES, None);
+    let load = BurstsLoad { frame_bytes, frames_per_burst, bursts, period, rate_l1 };
+    let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
+    let seen = run.bursts(format!("line rate, {}", names(directions)), &offers, Duration::ZERO)?;
+    let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+    let port = |(direction, seen): (&Direction, Seen)| {
+        let bursts = seen.report.bursts.iter();
+        let slots = bursts.filter_map(|burst| spacing(&Passage::of(burst, |_| true)));
+        let slot_s = median(slots.filter(|slot| *slot > 0.0).collect()).ok_or_else(|| {
+            Abort::Lost(format!(
+                "{direction}: hardly any of {} frames of {frame_bytes} bytes arrived, though \
+                 probes did: look for a firewall or a rate limit for UDP",
+                LINE_FRAMES * load.bursts
+            ))
+        })?;
+        Ok((Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s }, seen))
+    };
+    directions.iter().zip(seen).map(port).collect()
+}
+
+/// How long the frames that measure a line take on it.
+pub(super) fn lines_last(slot_s: f64) -> Duration {
+    Duration::from_secs_f64((f64::from(LINE_FRAMES * LINE_BURSTS) * slot_s).min(60.0))
+}
+
+/// Measures the refill of each direction's policer, and a first idea of its depth.
+pub(super) fn rates(
+    run: &mut Run<'_>,
+    directions: &[Direction],
+    ports: &[Port],
+    frame_bytes: u32,
+) -> Result<Vec<Policed>, Abort> {
+    let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(Vec::new()) };
+    let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
+    let expected =
+        Expected { cir_bytes_s: cir.rate.as_bps() as f64 / 8.0, cbs_bytes, charged_bytes };
+    let mut lasts = ports
+        .iter()
+        .map(|port| expected.overload(port.slot_s(frame_bytes)))
+        .fold(Duration::ZERO, Duration::max);
+    let idle = refill_time(cir.rate, cbs_bytes);
+    let mut policed = Vec::new();
+    for _ in 0..GROWTHS {
+        let name = format!("overload, {}", names(directions));
+        let seen = offer(run, name, ports, frame_bytes, lasts, idle)?;
+        policed = ports
+            .iter()
+            .zip(&seen)
+            .map(|(port, seen)| {
+                let bursts = Passage::of_all(seen);
+                let found = bucket(&bursts, port.slot_s(frame_bytes), charged_bytes);
+                Policed {
+                    port: *port,
+                    refill: found.map(|(refill, _)| refill),
+                    depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
+                }
+            })
+            .collect();
+        if policed.iter().all(|policed: &Policed| policed.refill.is_some()) {
+            break;
+        }
+        lasts *= GROWTH;
+    }
+    for policed in &policed {
+        let step = rate_step(run, policed, frame_bytes, cir, directions.len() > 1);
+        run.report.steps.push(Step::Rate(step));
+    }
+    Ok(policed)
+}
+
+/// What the plan says of the policer.
+struct Expected {
+    cir_bytes_s: f64,
+    cbs_bytes: u64,
+    charged_bytes: f64,
+}
+
+impl Expected {
+    /// How long an overload empties the bucket and then shows its refill.
+    fn overload(&self, slot_s: f64) -> Duration {
+        let excess = (self.charged_bytes / slot_s - self.cir_bytes_s).max(self.cir_bytes_s * 0.01);
+        let drain = 1.2 * self.cbs_bytes as f64 / excess;
+        let watched = WATCHED.max(WATCHED_FRAMES * self.charged_bytes / self.cir_bytes_s);
+        Duration::from_secs_f64((drain + watched).min(60.0))
+    }
+}
+
+/// One burst of about `lasts` in the direction of each port, just faster than its line.
+pub(super) fn offer(
+    run: &mut Run<'_>,
+    name: alloc::string::String,
+    ports: &[Port],
+    frame_bytes: u32,
+    lasts: Duration,
+    idle: Duration,
+) -> Result<Vec<Seen>, Abort> {
+    let offers: Vec<_> = ports
+        .iter()
+        .map(|port| Offer { direction: port.direction, load: port.load(frame_bytes, lasts) })
+        .collect();
+    run.bursts(name, &offers, idle)
+}
+
+/// Refill and depth of the bucket that long bursts have emptied; `None` where they have not.
+pub(super) fn bucket(
+    bursts: &[Passage],
+    slot_s: f64,
+    charged_bytes: f64,
+) -> Option<(Refill, Option<Depth>)> {
+    let mut refills: Vec<Refill> =
+        bursts.iter().filter_map(|burst| refill(burst, slot_s, charged_bytes)).collect();
+    // Bursts that hardly emptied the bucket tell little of it.
+    let best = refills.iter().map(|refill| refill.uncertainty).fold(f64::MAX, f64::min);
+    refills.retain(|refill| refill.uncertainty <= 2.0 * best);
+    let bytes_s = upper_quartile(refills.iter().map(|refill| refill.bytes_s).collect())?;
+    let refill = Refill { bytes_s, uncertainty: best };
+    let begun: Vec<Passage> = bursts.iter().map(|burst| burst.begin(DEPTH_SPANS)).collect();
+    Some((refill, estimate::by_bounds(&begun, slot_s, charged_bytes, refill)))
+}
+
+/// Of several bursts: a sender that stalls lets tokens go to waste, and none can win any.
+fn upper_quartile(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get((values.len() * 3 / 4).min(values.len().saturating_sub(1))).copied()
+}
+
+/// The bytes that pass in a second once the bucket is empty.
+fn refill(burst: &Passage, slot_s: f64, charged_bytes: f64) -> Option<Refill> {
+    const ADMISSIONS_MIN: usize = 4;
+    let admissions = burst.admissions();
+    let watched = admissions.last()?.0 - admissions.first()?.0;
+    if admissions.len() < ADMISSIONS_MIN || watched <= 0.0 {
+        return None;
+    }
+    let bytes_s = slope(&admissions)? * charged_bytes;
+    Some(Refill { bytes_s, uncertainty: 2.0 * (slot_s + ARRIVAL_S) / watched })
+}
+
+fn rate_step(
+    run: &Run<'_>,
+    policed: &Policed,
+    frame_bytes: u32,
+    cir: LayeredRate,
+    bidirectional: bool,
+) -> RateStep {
+    let measured = policed.refill.map(|refill| Rate::bps((refill.bytes_s * 8.0) as u64));
+    let deviation_percent =
+        measured.map(|rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0));
+    let tolerance = run.plan.tolerance_percent;
+    let pass = deviation_percent.is_some_and(|percent| percent.abs() <= tolerance);
+    RateStep {
+        direction: policed.port.direction,
+        bidirectional,
+        frame_bytes,
+        cir,
+        measured,
+        deviation_percent,
+        pass,
+    }
+}
+
+/// For how long nothing is sent so that a bucket is full again.
+pub(super) fn refill_time(cir: Rate, cbs_bytes: u64) -> Duration {
+    cir.max(Rate::bps(1)).time_for(cbs_bytes).mul_f64(1.25) + Duration::from_millis(10)
+}
+
+/// The directions of a trial, in words.
+pub(super) fn names(directions: &[Direction]) -> &'static str {
+    match directions {
+        [Direction::Download] => "download",
+        [Direction::Upload] => "upload",
+        _ => "both directions",
+    }
+}
+
+impl Passage {
+    /// The bursts of a trial, frames that came marked otherwise than the first taken out.
+    pub(super) fn of_all(seen: &Seen) -> Vec<Self> {
+        let of = |burst: &fp_model::BurstReport| {
+            let unmarked = burst.arrived.first().map(|run| run.dscp);
+            Self::of(burst, |run: &ArrivedRun| Some(run.dscp) == unmarked)
+        };
+        seen.report.bursts.iter().map(of).collect()
+    }
+}

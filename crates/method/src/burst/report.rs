@@ -1,0 +1,230 @@
+//! What a burst test found, step by step.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use fp_model::{Direction, Dscp, Layer, LayeredRate, Rate};
+
+use crate::path::PathMtu;
+use crate::verdict;
+
+/// What a run found.
+pub type Report = verdict::Report<Step>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    PathMtu(PathMtu),
+    Line(Line),
+    Cbs(CbsStep),
+    Rate(RateStep),
+    Policing(PolicingStep),
+    Discovery(Discovery),
+}
+
+/// How fast frames follow each other in a burst that the sender does not hold back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub direction: Direction,
+    pub rate_l1: Rate,
+    /// With which it was measured.
+    pub frame_bytes: u32,
+}
+
+/// A CBS test with frames of one length: bursts as large as the CBS, as often as the CIR allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CbsStep {
+    pub direction: Direction,
+    /// The other direction was loaded in the same trial.
+    pub bidirectional: bool,
+    pub frame_bytes: u32,
+    pub cir: LayeredRate,
+    pub configured_burst_bytes: u64,
+    /// Whole frames, layer 2.
+    pub tx_burst_bytes: u64,
+    pub rx_burst_bytes_mean: f64,
+    pub frames_sent: u64,
+    pub frames_received: u64,
+    pub bursts: u32,
+    /// From one burst to the next.
+    pub period: Duration,
+    pub times: BurstTimes,
+    /// Frames that came marked otherwise than the first of their burst.
+    pub frames_marked: u64,
+    pub trials: u32,
+    /// Why the last trial says nothing, if it does not.
+    pub flaw: Option<Flaw>,
+    /// `None` where the trials say nothing.
+    pub pass: Option<bool>,
+}
+
+impl CbsStep {
+    pub const fn frames_lost(&self) -> u64 {
+        self.frames_sent.saturating_sub(self.frames_received)
+    }
+}
+
+/// From the first to the last frame of a burst, the middle one of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BurstTimes {
+    /// On a line that is never idle.
+    pub at_line_rate: Duration,
+    pub sent: Duration,
+    pub received: Option<Duration>,
+}
+
+/// Why a trial was not what was planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    FramesUnsent,
+    /// By the tester itself.
+    FramesDropped,
+    /// So slow that the bucket was refilled meanwhile.
+    SlowBursts,
+    /// Frames were lost, and bursts came so irregularly that the configured policer drops some.
+    OffSchedule,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::FramesUnsent => "not all frames could be sent",
+            Self::FramesDropped => "the tester itself dropped frames",
+            Self::SlowBursts => "the sender could not send at line rate",
+            Self::OffSchedule => "bursts came late, and the next ones too early after them,",
+        })
+    }
+}
+
+/// The rate at which a bucket refills, by one long overload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateStep {
+    pub direction: Direction,
+    pub bidirectional: bool,
+    pub frame_bytes: u32,
+    pub cir: LayeredRate,
+    /// At the same layer; `None` where nothing was dropped.
+    pub measured: Option<Rate>,
+    pub deviation_percent: Option<f64>,
+    pub pass: bool,
+}
+
+/// A policing test with frames of one length: bursts of which a policer must drop a part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicingStep {
+    pub direction: Direction,
+    pub bidirectional: bool,
+    pub frame_bytes: u32,
+    pub cir: LayeredRate,
+    pub configured_burst_bytes: u64,
+    pub tx_burst_bytes: u64,
+    pub rx_burst_bytes_mean: f64,
+    pub frames_sent: u64,
+    /// That the policer passed as conforming.
+    pub frames_received: u64,
+    pub bursts: u32,
+    pub times: BurstTimes,
+    pub estimate: Option<Bounds>,
+    /// The second estimator's: by the last frame that passed.
+    pub estimate_last_passed_bytes: Option<f64>,
+    pub deviation_percent: Option<f64>,
+    pub trials: u32,
+    pub flaw: Option<Flaw>,
+    /// `None` where the interval lies neither within nor beyond the tolerance.
+    pub pass: Option<bool>,
+}
+
+impl PolicingStep {
+    pub const fn frames_lost(&self) -> u64 {
+        self.frames_sent.saturating_sub(self.frames_received)
+    }
+}
+
+/// A quantity with the interval in which it is sure to lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    pub estimate: f64,
+    pub at_least: f64,
+    pub at_most: f64,
+}
+
+impl Bounds {
+    pub(super) const fn scaled(self, factor: f64) -> Self {
+        Self {
+            estimate: self.estimate * factor,
+            at_least: self.at_least * factor,
+            at_most: self.at_most * factor,
+        }
+    }
+}
+
+/// What stands in one direction of an unknown path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Discovery {
+    pub direction: Direction,
+    /// Of the port in front of it.
+    pub line_l1: Rate,
+    pub found: Discovered,
+    pub trials: u32,
+    /// How long frames were sent.
+    pub sending: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Discovered {
+    /// Everything passed: a bucket of more than this, if there is one, at a CIR below the line.
+    NoPolicer { sent_bytes: u64, loss_percent: f64 },
+    Policer {
+        /// At the charged layer, bits per second.
+        cir_bps: Bounds,
+        /// At the charged layer.
+        cbs_bytes: Bounds,
+        charge: Charge,
+        excess: Option<SecondBucket>,
+        /// Why there is no excess bucket that leaves no mark; `None` where there is one, where
+        /// marks tell, and where none could be looked for: then all that was found may be of two.
+        alone: Option<Alone>,
+        /// Code points of frames beyond the committed bucket that were passed nevertheless.
+        marked: Vec<Dscp>,
+    },
+    /// What is too much waits: a shaper, or a line slower than the one before it.
+    Shaper {
+        /// At the charged layer.
+        rate_bps: Bounds,
+        charge: Charge,
+        /// What is let go at once after a pause, at the charged layer.
+        bucket_bytes: Bounds,
+        /// The longest that a frame waited.
+        delay: Duration,
+        loss_percent: f64,
+    },
+}
+
+/// What a frame costs: its length from destination address to FCS and `offset_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge {
+    /// As measured by frames of two lengths.
+    pub offset_bytes: Bounds,
+    /// The known way of counting that fits, with the offset it has.
+    pub layer: Option<(Layer, i32)>,
+}
+
+/// Bursts of different rates found a bucket equally deep, so that it is one, as far as they can tell.
+///
+/// An excess bucket would have shown whose rate is from 5 to 95 % of both, behind a committed one of
+/// more than `shown_from_bytes`, if both are full again within `filled_within`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Alone {
+    pub shown_from_bytes: f64,
+    pub filled_within: Duration,
+}
+
+/// The excess bucket, at the charged layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SecondBucket {
+    /// `None` where everything beyond the committed bucket passes.
+    pub rate_bps: Option<Bounds>,
+    pub depth_bytes: Option<Bounds>,
+    /// How frames that it passes are marked; `None` where they are not.
+    pub dscp: Option<Dscp>,
+}

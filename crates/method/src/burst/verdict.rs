@@ -1,0 +1,204 @@
+//! What the steps of a burst test amount to: self-checks, verdict and reasons in plain words.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use fp_model::{Abort, Direction, Rate};
+
+use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
+use crate::verdict::{Check, Reason, Status, Verdict};
+
+/// Of the frames that arrived, dropped in the tester itself.
+const TESTER_LOSS_PERCENT_MAX: f64 = 0.1;
+
+pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
+    let arrived = health.arrived_frames + health.dropped_frames;
+    let drops = 100.0 * health.dropped_frames as f64 / arrived.max(1) as f64;
+    let flawed = steps.iter().filter(|step| flaw(step).is_some()).count() as f64;
+    Vec::from([
+        Check::at_most("tester_drops", drops, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most("trials_not_as_planned", flawed, 0.0, "trials"),
+    ])
+}
+
+const fn flaw(step: &Step) -> Option<Flaw> {
+    match step {
+        Step::Cbs(step) => step.flaw,
+        Step::Policing(step) => step.flaw,
+        Step::PathMtu(_) | Step::Line(_) | Step::Rate(_) | Step::Discovery(_) => None,
+    }
+}
+
+/// Weighs the steps; a run that was broken off has no verdict, a failure outweighs a trial that says
+/// nothing.
+pub(super) fn judge(
+    plan: &Plan,
+    steps: &[Step],
+    checks: &[Check],
+    abort: Option<&Abort>,
+) -> Verdict {
+    let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
+    let said = steps.iter().enumerate().filter_map(|(place, step)| reason(plan, place, step));
+    reasons.extend(said);
+    let outcomes: Vec<Option<bool>> = steps.iter().filter_map(outcome).collect();
+    let failed = outcomes.contains(&Some(false));
+    let passed = outcomes.contains(&Some(true));
+    let invalid = checks.iter().any(|check| !check.ok);
+    let status = match abort {
+        Some(_) => Status::Aborted,
+        None if failed => Status::Fail,
+        None if invalid => Status::Invalid,
+        None if passed => Status::Pass,
+        None => Status::Info,
+    };
+    if status == Status::Pass && reasons.is_empty() {
+        reasons.push(all_as_configured(plan));
+    }
+    Verdict { status, reasons }
+}
+
+/// `None` for steps that judge nothing.
+const fn outcome(step: &Step) -> Option<Option<bool>> {
+    match step {
+        Step::Cbs(step) => Some(step.pass),
+        Step::Policing(step) => Some(step.pass),
+        Step::Rate(step) => Some(Some(step.pass)),
+        Step::PathMtu(_) | Step::Line(_) | Step::Discovery(_) => None,
+    }
+}
+
+fn all_as_configured(plan: &Plan) -> Reason {
+    let text = match plan.goal {
+        Goal::Verify { cir, cbs_bytes } => format!(
+            "bursts of {cbs_bytes} bytes pass without loss at {}, and larger ones are cut to them",
+            mbps(cir.rate)
+        ),
+        Goal::Discover => String::from("the path was explored"),
+    };
+    Reason { code: "policer_as_configured", text, step: None }
+}
+
+fn reason(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
+    let (code, text) = match step {
+        Step::Cbs(step) => cbs(step)?,
+        Step::Rate(step) => rate(plan, step)?,
+        Step::Policing(step) => policing(plan, step)?,
+        Step::Discovery(step) => discovery(step.direction, &step.found),
+        Step::PathMtu(_) | Step::Line(_) => return None,
+    };
+    Some(Reason { code, text, step: Some(place) })
+}
+
+fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
+    let named = format!("CBS, {}, {} bytes", step.direction, step.frame_bytes);
+    match (step.flaw, step.pass) {
+        (Some(flaw), _) => {
+            Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)))
+        }
+        (None, Some(false)) => {
+            let text = format!(
+                "{named}: {} of {} frames were lost in {} bursts of {} bytes",
+                step.frames_lost(),
+                step.frames_sent,
+                step.bursts,
+                step.tx_burst_bytes
+            );
+            Some(("burst_lost", text))
+        }
+        (None, Some(true) | None) => None,
+    }
+}
+
+fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
+    if step.pass {
+        return None;
+    }
+    let Some(measured) = step.measured else {
+        let text = format!(
+            "{}: nothing was dropped of a long overload: there is no policer of {}",
+            step.direction,
+            mbps(step.cir.rate)
+        );
+        return Some(("no_policer", text));
+    };
+    let text = format!(
+        "{}: the bucket refills at {}, {:+.2} % from the CIR of {} ({} % tolerated)",
+        step.direction,
+        mbps(measured),
+        step.deviation_percent.unwrap_or_default(),
+        mbps(step.cir.rate),
+        plan.tolerance_percent
+    );
+    Some(("cir_outside_tolerance", text))
+}
+
+fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> {
+    let named = format!("policing, {}, {} bytes", step.direction, step.frame_bytes);
+    if let Some(flaw) = step.flaw {
+        return Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)));
+    }
+    let Some(bounds) = step.estimate else {
+        let text = format!("{named}: all of {} bytes passed at once", step.tx_burst_bytes);
+        return Some(("burst_not_policed", text));
+    };
+    let found = format!(
+        "the CBS is {:.0} bytes, between {:.0} and {:.0}, {:+.2} % from {}",
+        bounds.estimate,
+        bounds.at_least,
+        bounds.at_most,
+        step.deviation_percent.unwrap_or_default(),
+        step.configured_burst_bytes
+    );
+    let tolerance = plan.tolerance_percent;
+    match step.pass {
+        Some(true) => None,
+        Some(false) => {
+            let text = format!("{named}: {found} ({tolerance} % tolerated)");
+            Some(("cbs_outside_tolerance", text))
+        }
+        None => {
+            let text = format!("{named}: {found}: too uncertain to judge by {tolerance} %");
+            Some(("cbs_inconclusive", text))
+        }
+    }
+}
+
+fn not_as_planned(named: &str, flaw: Flaw, trials: u32) -> String {
+    format!("{named}: {flaw} in any of {trials} trials, so they say nothing of the network")
+}
+
+fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String) {
+    match found {
+        Discovered::NoPolicer { sent_bytes, loss_percent } => {
+            let loss = if *loss_percent > 0.0 {
+                format!("; {loss_percent:.2} % are lost at any rate")
+            } else {
+                String::new()
+            };
+            let text = format!(
+                "{direction}: no policer found: {sent_bytes} bytes passed at line rate{loss}"
+            );
+            ("no_policer_found", text)
+        }
+        Discovered::Policer { cir_bps, cbs_bytes, .. } => {
+            let text = format!(
+                "{direction}: a policer of {} with a bucket of {:.0} bytes",
+                mbps(Rate::bps(cir_bps.estimate as u64)),
+                cbs_bytes.estimate
+            );
+            ("policer_found", text)
+        }
+        Discovered::Shaper { rate_bps, .. } => {
+            let text = format!(
+                "{direction}: no policer but a shaper or a slow line of {}: what exceeds it waits",
+                mbps(Rate::bps(rate_bps.estimate as u64))
+            );
+            ("shaper_found", text)
+        }
+    }
+}
+
+fn mbps(rate: Rate) -> String {
+    format!("{:.3} Mbit/s", rate.as_bps() as f64 / 1e6)
+}

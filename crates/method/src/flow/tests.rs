@@ -1,0 +1,246 @@
+//! The figures of flows against arithmetic.
+
+//! Rates by layer, link usage, profiles and verdicts of flows whose figures are known.
+
+use core::time::Duration;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use fp_model::{
+    CongestionControl, ConnectionReport, Direction, Dscp, Evidence, Family, FlowReport, FlowSpec,
+    FrameSizes, FramesLoad, FramesReport, Load, LossySecond, Observation, Pace, PacketLayout, Rate,
+    Replay, Sample, Sender, TcpLoad, TcpReport, Timing,
+};
+
+use super::*;
+use crate::profile::{Profile, Wave};
+use crate::verdict::Status;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn plan(load: Load, family: Family) -> Plan {
+    let spec = FlowSpec::new(Direction::Upload, family, Dscp::BEST_EFFORT, load);
+    Plan {
+        flows: vec![PlannedFlow { name: "one".into(), class: None, spec }],
+        timing: Timing { warm_up: Duration::ZERO, steady: SECOND, settle: SECOND },
+        lines: Lines { download: None, upload: Some(Rate::mbps(100)) },
+        profile: None,
+        criteria: Criteria::default(),
+        remarks: Vec::new(),
+    }
+}
+
+fn udp(payload_bytes: u32, family: Family) -> Load {
+    let frame_bytes = payload_bytes + PacketLayout::udp_headers_bytes(family, 0);
+    let pace = Pace::Constant { rate: Rate::mbps(95) };
+    Load::Frames(FramesLoad { sizes: FrameSizes::fixed(frame_bytes), pace })
+}
+
+fn tcp(mss_bytes: u32) -> Load {
+    Load::Tcp(TcpLoad {
+        connections: 1,
+        window_bytes: 1_000_000,
+        mss_bytes,
+        sender: Sender::Bulk,
+        congestion_control: CongestionControl::Cubic,
+        pacing: None,
+        pace: Pace::Unlimited,
+    })
+}
+
+/// The report of a run in which this was seen.
+fn judged(plan: &Plan, flow: FlowReport) -> Report {
+    let observation = Observation { flows: vec![flow], ..Observation::default() };
+    let evidence = Evidence { trial: trial(plan), observation };
+    let (report, end) = run(plan, &mut Replay::of(vec![evidence]));
+    end.unwrap();
+    report
+}
+
+fn first(report: &Report) -> &FlowStep {
+    let Some(Step::Flow(flow)) = report.steps.first() else { panic!("{report:?}") };
+    flow
+}
+
+/// A second at 1 Gbit/s of whole seconds would hide a rounding: so many frames in a second.
+fn frames_seen(frames: u64, frame_bytes: u64) -> FramesReport {
+    FramesReport {
+        planned_frames: frames,
+        sent_frames: frames,
+        sent_bytes: frames * frame_bytes,
+        received_frames: frames,
+        received_bytes: frames * frame_bytes,
+        sent_in: SECOND,
+        received_in: Some(SECOND),
+        ..FramesReport::default()
+    }
+}
+
+/// Bytes of frame and bytes on the line for each byte of payload, of full packets: the headers are
+/// 18 of Ethernet, 20 or 40 of IP, 8 of UDP or 20 of TCP, and 20 of preamble and gap.
+#[test]
+fn link_usage_coefficients_are_exact() {
+    let coefficients = |step: &FlowStep| {
+        let rates = step.received.rates;
+        let l4 = rates.l4.as_bps() as f64;
+        [rates.l2.as_bps() as f64 / l4, rates.l1.as_bps() as f64 / l4]
+    };
+    for (family, payload, l2, l1) in
+        [(Family::Ipv4, 1472, 1.03125, 1.044_837), (Family::Ipv6, 1452, 1.045_455, 1.059_229)]
+    {
+        let report = judged(
+            &plan(udp(payload, family), family),
+            FlowReport::Frames(frames_seen(8_000, 1518)),
+        );
+        let got = coefficients(first(&report));
+        assert!((got[0] - l2).abs() < 1e-6 && (got[1] - l1).abs() < 1e-6, "{got:?}");
+        // 8,000 frames of 1518 bytes in a second of 100 Mbit/s.
+        let usage = first(&report).link_usage_l2_percent.unwrap();
+        assert!((usage - 97.152).abs() < 1e-3, "{usage}");
+    }
+    for (family, segment, l2, l1) in
+        [(Family::Ipv4, 1460, 1.039_726, 1.053_425), (Family::Ipv6, 1440, 1.054_167, 1.068_056)]
+    {
+        // Without options, as the application note counts.
+        let report = judged(&plan(tcp(segment), family), tcp_seen(segment, 11_680_000));
+        let got = coefficients(first(&report));
+        assert!((got[0] - l2).abs() < 1e-6 && (got[1] - l1).abs() < 1e-6, "{got:?}");
+    }
+}
+
+fn tcp_seen(segment_bytes: u32, received_bytes: u64) -> FlowReport {
+    let slot = Sample {
+        lasts: SECOND,
+        steady: true,
+        sent_bytes: Some(received_bytes),
+        received_bytes: Some(received_bytes),
+        ..Sample::default()
+    };
+    let connection =
+        ConnectionReport { segment_bytes: Some(segment_bytes), ..ConnectionReport::default() };
+    FlowReport::Tcp(TcpReport {
+        connections: vec![connection],
+        series: vec![slot],
+        ..TcpReport::default()
+    })
+}
+
+#[test]
+fn a_path_that_cuts_segments_has_not_longer_options() {
+    // 1348 of payload, 12 of options, 20 and 20 of headers: a packet of 1400.
+    let report = judged(&plan(tcp(1460), Family::Ipv4), tcp_seen(1348, 1_348_000));
+    let rates = first(&report).received.rates;
+    assert_eq!(rates.l3.as_bps() * 1348, rates.l4.as_bps() * 1400);
+}
+
+#[test]
+fn packets_that_nobody_accounts_for_are_told() {
+    let seen = |received, lost| {
+        let lossy = LossySecond { second: 0, sent_frames: 100, lost_frames: lost };
+        let report = FramesReport {
+            received_frames: received,
+            lossy_seconds: Some(vec![lossy]),
+            ..frames_seen(100, 1518)
+        };
+        judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), FlowReport::Frames(report))
+    };
+    let codes = |report: &Report| -> Vec<&str> {
+        report.verdict.reasons.iter().map(|reason| reason.code).collect()
+    };
+    assert_eq!(codes(&seen(90, 10)), Vec::<&str>::new());
+    assert_eq!(codes(&seen(90, 9)), ["not_conserved"]);
+    assert!(!first(&seen(101, 0)).conserved);
+}
+
+/// 8127.4 frames of 1538 bytes a second fill 100 Mbit/s. Times are known to a millisecond, of a
+/// second that is 1000 ppm, and 200 ppm are the clocks'.
+#[test]
+fn a_rate_above_the_line_is_told() {
+    let above = |frames| {
+        let seen = FlowReport::Frames(frames_seen(frames, 1518));
+        let report = judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), seen);
+        report.verdict.reasons.iter().any(|reason| reason.code == "above_line")
+    };
+    assert!(!above(8127) && !above(8137));
+    assert!(above(8138));
+}
+
+#[test]
+fn a_tester_that_cannot_send_what_is_due_is_not_the_network() {
+    let seen = FramesReport { planned_frames: 1020, ..frames_seen(1000, 1518) };
+    let report = judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), FlowReport::Frames(seen));
+    assert_eq!(report.verdict.status, Status::Invalid);
+    assert_eq!(report.verdict.reasons[0].code, "frames_unsent");
+}
+
+/// From 0 to 8 Mbit/s and back: 1, 3, 5, 7, 7, 5, 3 and 1 Mbit/s in the mean of the eighths.
+fn following(received: [u64; 8]) -> Report {
+    let wave = Wave { low_bps: Rate::ZERO, peak_bps: Rate::mbps(8), period_ns: 8 * 1_000_000_000 };
+    let plan = plan(tcp(1460), Family::Ipv4);
+    let timing = Timing { steady: SECOND * 8, ..plan.timing };
+    let plan = Plan { timing, ..plan }.following(SharedProfile {
+        written: "triangle".into(),
+        profile: Profile::Triangle(wave),
+        arrivals: Arrivals::Even,
+        interval: SECOND,
+    });
+    let slot = |(second, mbps): (usize, &u64)| Sample {
+        at: SECOND * second as u32,
+        lasts: SECOND,
+        steady: true,
+        sent_bytes: Some(mbps * 125_000),
+        received_bytes: Some(mbps * 125_000),
+        ..Sample::default()
+    };
+    let connection = ConnectionReport {
+        rtt_mean: Some(Duration::from_millis(100)),
+        window_effective_bytes: Some(62_500),
+        ..ConnectionReport::default()
+    };
+    let series = received.iter().enumerate().map(slot).collect();
+    // Half a round trip on its way would be known from the round trip: of whole seconds it shows.
+    let connections = vec![ConnectionReport { rtt_mean: Some(Duration::ZERO), ..connection }];
+    judged(&plan, FlowReport::Tcp(TcpReport { connections, series, ..TcpReport::default() }))
+}
+
+fn profile_step(report: &Report) -> &ProfileStep {
+    let Some(Step::Profile(step)) = report.steps.last() else { panic!("{report:?}") };
+    step
+}
+
+#[test]
+fn the_tracking_error_is_the_root_of_the_mean_square_over_the_mean_target() {
+    let exact = following([1, 3, 5, 7, 7, 5, 3, 1]);
+    assert_eq!(profile_step(&exact).tracking_error_percent, Some(0.0));
+    assert_eq!(profile_step(&exact).limit, Limit::Followed);
+    // Twice 2 Mbit/s short in eight seconds: √(2·4/8) = 1 of a mean of 4.
+    let short = following([1, 3, 5, 5, 5, 5, 3, 1]);
+    let error = profile_step(&short).tracking_error_percent.unwrap();
+    assert!((error - 25.0).abs() < 1e-9, "{error}");
+    let plateau = Limit::Line { limit_l4: Rate::mbps(5) };
+    assert_eq!(profile_step(&short).limit, plateau);
+}
+
+#[test]
+fn frames_of_a_profile_are_as_many_as_it_asks_for() {
+    let wave =
+        Wave { low_bps: Rate::ZERO, peak_bps: Rate::mbps(60), period_ns: 10 * 1_000_000_000 };
+    let plan = plan(udp(1472, Family::Ipv4), Family::Ipv4);
+    let timing = Timing { steady: SECOND * 10, ..plan.timing };
+    let plan = Plan { timing, ..plan }.following(SharedProfile {
+        written: "triangle".into(),
+        profile: Profile::Triangle(wave),
+        arrivals: Arrivals::Even,
+        interval: Duration::from_millis(250),
+    });
+    let Load::Frames(load) = &plan.flows[0].spec.load else { panic!() };
+    let Pace::Steps { steps } = &load.pace else { panic!() };
+    let frames = |step: &fp_model::Step| {
+        let bits = step.rate.as_bps() as f64 * step.lasts.as_secs_f64();
+        libm::ceil(bits / (1518.0 * 8.0) - 1e-3)
+    };
+    let all: f64 = steps.iter().map(frames).sum();
+    // 30 Mbit/s in the mean for 10 s: 25,475.5 payloads of 1472 bytes.
+    assert!((all - 25_475.5).abs() <= 1.0, "{all}");
+}

@@ -1,0 +1,266 @@
+//! What a run of flows amounts to: the tester's checks of itself, criteria if there are any, and what
+//! is to be said in plain words.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, FlowReport, Load, Observation, Rate, Sender, TcpLoad};
+
+use super::classes;
+use super::plan::Plan;
+use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
+use crate::verdict::{Check, Reason, Status, Verdict};
+
+/// With more of its frames unsent, less was offered than was asked for.
+const UNSENT_PERCENT_MAX: f64 = 1.0;
+/// Of the packets that arrived, dropped by the tester itself.
+const TESTER_DROPS_PERCENT_MAX: f64 = 1.0;
+/// Two clocks differ by less, and a rate above its line is an error of the tester.
+const ABOVE_LINE_PPM_MAX: f64 = 200.0;
+/// When the first and the last packet came is known so well on a host that does other things too.
+const ARRIVAL_ERROR: Duration = Duration::from_millis(1);
+
+pub(super) fn checks(seen: &Observation) -> Vec<Check> {
+    let frames = || {
+        seen.flows.iter().filter_map(|flow| match flow {
+            FlowReport::Frames(report) => Some(report),
+            FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => None,
+        })
+    };
+    if frames().next().is_none() {
+        return Vec::new();
+    }
+    let planned: u64 = frames().map(|report| report.planned_frames).sum();
+    let sent: u64 = frames().map(|report| report.sent_frames).sum();
+    let received: u64 = frames().map(|report| report.received_frames).sum();
+    let dropped = seen.near.dropped_packets + seen.far.dropped_packets;
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let unsent = percent(planned.saturating_sub(sent), planned);
+    Vec::from([
+        Check::at_most("frames_unsent", unsent, UNSENT_PERCENT_MAX, "percent"),
+        Check::at_most(
+            "tester_drops",
+            percent(dropped, received + dropped),
+            TESTER_DROPS_PERCENT_MAX,
+            "percent",
+        ),
+    ])
+}
+
+pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verdict {
+    let broken = || report.checks.iter().filter(|check| !check.ok);
+    let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
+    reasons.extend(broken().map(why_invalid));
+    let failures = failures(plan, report);
+    let has_criteria =
+        plan.criteria.rate_min_l4.is_some() || plan.criteria.loss_max_percent.is_some();
+    let status = if abort.is_some() {
+        Status::Aborted
+    } else if broken().next().is_some() {
+        Status::Invalid
+    } else if !failures.is_empty() {
+        Status::Fail
+    } else if has_criteria {
+        Status::Pass
+    } else {
+        Status::Info
+    };
+    reasons.extend(failures);
+    for (place, step) in report.steps.iter().enumerate() {
+        match step {
+            Step::Flow(flow) => reasons.extend(oddities(plan, place, flow)),
+            Step::Profile(profile) => reasons.push(followed(place, profile)),
+        }
+    }
+    reasons.extend(classes::remarks(report));
+    let remark = |text: &String| Reason { code: "without_effect", text: text.clone(), step: None };
+    reasons.extend(plan.remarks.iter().map(remark));
+    Verdict { status, reasons }
+}
+
+fn why_invalid(check: &Check) -> Reason {
+    check.as_reason(match check.name {
+        "frames_unsent" => {
+            "this host could not send all packets that were due: ask for a lower rate or longer packets"
+        }
+        _ => "the receiving end itself dropped packets: ask for a lower rate or longer packets",
+    })
+}
+
+/// What a direction has in sum: its sum, or its only flow.
+fn totals(report: &Report) -> impl Iterator<Item = (usize, &FlowStep)> {
+    let flows = || {
+        report.steps.iter().enumerate().filter_map(|(place, step)| match step {
+            Step::Flow(flow) => Some((place, flow)),
+            Step::Profile(_) => None,
+        })
+    };
+    let has_sum = move |of: &FlowStep| {
+        flows().any(|(_, flow)| flow.part == Part::Sum && flow.direction == of.direction)
+    };
+    flows().filter(move |(_, flow)| match flow.part {
+        Part::Sum => true,
+        Part::Flow => !has_sum(flow),
+        Part::Class => false,
+    })
+}
+
+fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
+    let mut failures = Vec::new();
+    for (place, total) in totals(report) {
+        let direction = total.direction;
+        let got = total.received.rates.l4;
+        if let Some(least) = plan.criteria.rate_min_l4.filter(|least| got < *least) {
+            let text = format!(
+                "{direction}: {} of payload arrived, less than the {} asked for",
+                mbps(got),
+                mbps(least)
+            );
+            failures.push(Reason { code: "rate_low", text, step: Some(place) });
+        }
+        if let (Some(most), Some(lost)) = (plan.criteria.loss_max_percent, total.loss_percent())
+            && lost > most
+        {
+            let text = format!(
+                "{direction}: {lost:.3} % of the packets were lost, more than the {most} % allowed"
+            );
+            failures.push(Reason { code: "loss_high", text, step: Some(place) });
+        }
+    }
+    failures
+}
+
+/// What a reader must know of a flow's figures.
+fn oddities(plan: &Plan, place: usize, flow: &FlowStep) -> Vec<Reason> {
+    let named = format!("{}, {}", flow.name, flow.direction);
+    let reason = |code, text| Reason { code, text, step: Some(place) };
+    let mut found = Vec::new();
+    if !flow.conserved {
+        found.push(reason("not_conserved", not_conserved(&named, flow)));
+    }
+    let line = plan.lines.towards(flow.direction);
+    let rate = flow.received.rates.l1;
+    let ppm = |line: Rate| 1e6 * (rate.as_bps() as f64 / line.as_bps().max(1) as f64 - 1.0);
+    let lasts = flow.received.lasts.as_secs_f64().max(1e-9);
+    let most = ABOVE_LINE_PPM_MAX + 1e6 * ARRIVAL_ERROR.as_secs_f64() / lasts;
+    if let Some(line) = line.filter(|line| ppm(*line) > most) {
+        let text = format!(
+            "{named}: received {} (l1), {:.0} ppm above the line of {}: an error of the tester, or \
+             another line",
+            mbps(rate),
+            ppm(line),
+            mbps(line)
+        );
+        found.push(reason("above_line", text));
+    }
+    if flow.part == Part::Flow && is_remarked(flow) {
+        found.push(reason("dscp_changed", remarked(&named, flow)));
+    }
+    if let Some(asked) =
+        asked_bytes(plan, place).filter(|asked| flow.received.payload_bytes < *asked)
+    {
+        let got = flow.received.payload_bytes;
+        let text = format!(
+            "{named}: {got} of {asked} bytes arrived in the time there was: give more (-t)"
+        );
+        found.push(reason("transfer_unfinished", text));
+    }
+    if flow.part == Part::Flow && flow.received.payload_bytes == 0 {
+        let text = match flow.transport {
+            Some(Transport::Udp) => format!(
+                "{named}: nothing arrived; a path that takes shorter packets may drop these: try a \
+                 smaller -l"
+            ),
+            Some(Transport::Tcp) | None => format!("{named}: nothing arrived"),
+        };
+        found.push(reason("nothing_arrived", text));
+    }
+    found
+}
+
+/// What the connections of a flow were to carry and then end. The flows are the first steps.
+fn asked_bytes(plan: &Plan, place: usize) -> Option<u64> {
+    match &plan.flows.get(place)?.spec.load {
+        Load::Tcp(TcpLoad { connections, sender: Sender::MicroBurst(writes), .. }) => {
+            Some(writes.bytes().saturating_mul(u64::from(*connections)))
+        }
+        Load::Tcp(_) | Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => None,
+    }
+}
+
+fn not_conserved(named: &str, flow: &FlowStep) -> String {
+    match (flow.sent.and_then(|sent| sent.packets), flow.received.packets, flow.lost) {
+        (Some(sent), Some(received), Some(_)) => format!(
+            "{named}: the ends do not agree: {sent} packets sent, {received} received, and the \
+             losses found one by one do not make up the difference"
+        ),
+        _ => format!("{named}: the ends do not agree: more was received than was sent"),
+    }
+}
+
+fn is_remarked(flow: &FlowStep) -> bool {
+    let sent = flow.dscp_sent;
+    flow.dscp_received.iter().any(|count| count.dscp.is_some() && count.dscp != sent)
+}
+
+fn remarked(named: &str, flow: &FlowStep) -> String {
+    let most = flow.dscp_received.iter().max_by_key(|count| count.frames);
+    let arrived = most.and_then(|count| count.dscp).map_or(0, |dscp| dscp.code_point());
+    let sent = flow.dscp_sent.map_or(0, |dscp| dscp.code_point());
+    let how = if arrived == 0 { "bleached" } else { "remarked" };
+    format!("{named}: sent with DSCP {sent}, most packets arrived with {arrived}: {how} on the way")
+}
+
+fn followed(place: usize, step: &ProfileStep) -> Reason {
+    let direction = step.direction;
+    let error = match step.tracking_error_percent {
+        Some(error) => format!("{error:.2} %"),
+        None => "unknown".to_string(),
+    };
+    let why = match step.limit {
+        Limit::Followed => "the profile was followed".to_string(),
+        Limit::Window { limit_l4 } => format!(
+            "the window limited it: window / RTT is {}, with hardly a packet lost; a larger window \
+             (-w) would carry more",
+            mbps(limit_l4)
+        ),
+        Limit::RateLimit { from, limit_l4, window_l4 } => {
+            let from =
+                from.map_or(String::new(), |at| format!(" from {:.1} s on", at.as_secs_f64()));
+            let window = window_l4.filter(|window| *window > limit_l4);
+            let window = window
+                .map_or(String::new(), |window| format!("; window / RTT is {}", mbps(window)));
+            format!(
+                "a rate limiter dropped packets{from}: where more was asked for, {} came through in \
+                 the median{window}",
+                mbps(limit_l4)
+            )
+        }
+        Limit::Line { limit_l4 } => format!(
+            "about {} came through where more was asked for, with hardly a packet lost: a line, a \
+             shaper or a host that can do no more",
+            mbps(limit_l4)
+        ),
+        Limit::Tester => "this host could not send what was due".to_string(),
+        Limit::Unknown => "the path did not follow, and the figures do not tell why".to_string(),
+    };
+    let text = format!("{direction}, {}: tracking error {error} RMS: {why}", step.profile);
+    Reason { code: profile_code(&step.limit), text, step: Some(place) }
+}
+
+const fn profile_code(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Followed => "profile_followed",
+        Limit::Window { .. } => "profile_window_limited",
+        Limit::RateLimit { .. } => "profile_rate_limited",
+        Limit::Line { .. } => "profile_line_limited",
+        Limit::Tester => "profile_tester_limited",
+        Limit::Unknown => "profile_not_followed",
+    }
+}
+
+fn mbps(rate: Rate) -> String {
+    format!("{:.2} Mbit/s", rate.as_bps() as f64 / 1e6)
+}

@@ -1,0 +1,36 @@
+//! What trials mean: methods, searches and the arithmetic of the standards.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod amount;
+pub mod back_to_back;
+pub mod bdp;
+pub mod burst;
+pub mod capacity;
+pub mod delay_variation;
+pub mod ethernet;
+pub mod flow;
+pub mod load;
+pub mod mbm;
+pub mod metrics;
+pub mod mlr;
+pub mod mtu;
+mod number;
+pub mod path;
+pub mod profile;
+pub mod rfc2544;
+pub mod rfc6349;
+pub mod rfc7640;
+pub mod rpm;
+pub mod search;
+mod seconds;
+pub mod stamp;
+pub mod tcp_rules;
+pub mod verdict;
+pub mod y1564;
+
+pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};
+pub use number::Number;

@@ -1,0 +1,242 @@
+//! What every method asks of a path first: whether it answers, its MTU and its round trip.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, Load, Observation, ProbedBy, ProbesLoad,
+    ProbesReport, RttSummary, Testbed, Timing, Trial,
+};
+
+use crate::mtu::{MtuSearch, MtuStep, ProbeOutcome};
+
+/// Small enough for any path, large enough for every header.
+const SMALL_PACKET_BYTES: u32 = 100;
+/// RFC 8899 section 5.1.2 asks for 3; one more makes random loss of 5 % pass for a limit once in
+/// 160,000 sizes.
+const TRIES: u32 = 4;
+/// Sizes of which nothing could be said, before the search is given up.
+const INCONCLUSIVE_MAX: u32 = 8;
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Before a round trip is known: longer than any terrestrial path and most satellites.
+const UNKNOWN_RTT: Duration = Duration::from_millis(700);
+
+/// What all packets to the far end have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Packets {
+    pub family: Family,
+    pub dscp: Dscp,
+}
+
+/// RFC 6349 section 3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathMtu {
+    pub direction: Direction,
+    pub mtu_bytes: u32,
+    /// Larger packets than the path takes vanish without a word.
+    pub black_hole: bool,
+    pub probes: u64,
+    pub by: ProbedBy,
+}
+
+/// RFC 6349 section 3.2.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaselineRtt {
+    pub rtt: RttSummary,
+    pub sent: u64,
+    pub answered: u64,
+    pub by: ProbedBy,
+}
+
+/// A first round trip, only to know how long to wait for the answers of the next steps.
+///
+/// # Errors
+/// Where the testbed fails, and where nothing comes back.
+pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<Duration, Abort> {
+    let load = ProbesLoad {
+        packet_bytes: SMALL_PACKET_BYTES,
+        answer_bytes: SMALL_PACKET_BYTES,
+        count: 10,
+        interval: INTERVAL,
+    };
+    let flow = probe_flow(packets, Direction::Upload, load);
+    let trial = probe_trial("reachability", vec![flow], UNKNOWN_RTT);
+    let seen = bed.run(&trial)?;
+    match probes(&trial, &seen)?[0].rtt {
+        Some(rtt) => Ok(rtt.max),
+        None => Err(Abort::Lost(
+            "no UDP probe came back from the far end: open its UDP ports, \
+             or look for a firewall between the ends"
+                .into(),
+        )),
+    }
+}
+
+/// The smallest round trip of three probes; `None` where none came back in time.
+///
+/// # Errors
+/// Where the testbed fails.
+pub fn quick_rtt(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    idle: Duration,
+) -> Result<Option<Duration>, Abort> {
+    let load = ProbesLoad {
+        packet_bytes: SMALL_PACKET_BYTES,
+        answer_bytes: SMALL_PACKET_BYTES,
+        count: 3,
+        interval: INTERVAL,
+    };
+    let flow = probe_flow(packets, Direction::Upload, load);
+    let trial = probe_trial("rest", vec![flow], idle);
+    let seen = bed.run(&trial)?;
+    Ok(probes(&trial, &seen)?[0].rtt.map(|rtt| rtt.min))
+}
+
+//= rfc6349 3.1
+/// The largest packet that arrives whole in one direction, `limit_bytes` at most.
+///
+/// # Errors
+/// Where the testbed fails, and where the path loses too much to tell.
+pub fn path_mtu(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    direction: Direction,
+    limit_bytes: u32,
+    rtt: Duration,
+) -> Result<PathMtu, Abort> {
+    // The packets that were answered just now, or what the family guarantees.
+    let mut known_good = packets.family.min_mtu_bytes().max(SMALL_PACKET_BYTES);
+    let mut search = MtuSearch::likely_sizes_first(known_good, limit_bytes);
+    let (mut probes_sent, mut told, mut inconclusive) = (0, false, 0);
+    let mut by = ProbedBy::default();
+    let mtu_bytes = loop {
+        let packet_bytes = match search.next() {
+            MtuStep::Found(mtu_bytes) => break mtu_bytes,
+            MtuStep::Probe(packet_bytes) => packet_bytes,
+        };
+        let (outcome, probes) = try_size(bed, packets, direction, [packet_bytes, known_good], rtt)?;
+        probes_sent += probes.sent;
+        by = probes.by;
+        told |= probes.too_big_answers > 0 || probes.refused > 0;
+        match outcome {
+            ProbeOutcome::Answered => known_good = packet_bytes,
+            ProbeOutcome::TooLarge => {}
+            ProbeOutcome::Inconclusive => inconclusive += 1,
+        }
+        if inconclusive > INCONCLUSIVE_MAX {
+            return Err(Abort::Lost(format!(
+                "the path loses too many packets to find its MTU ({direction}): not even packets \
+                 of {known_good} bytes come through reliably"
+            )));
+        }
+        search.on_outcome(outcome);
+    };
+    let black_hole = mtu_bytes < limit_bytes && !told;
+    Ok(PathMtu { direction, mtu_bytes, black_hole, probes: probes_sent, by })
+}
+
+/// Tries one size, with packets of a size known to pass in between: where those are lost as well,
+/// the loss says nothing about the size (RFC 4821 section 7.5).
+fn try_size(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    direction: Direction,
+    [packet_bytes, known_good]: [u32; 2],
+    rtt: Duration,
+) -> Result<(ProbeOutcome, ProbesReport), Abort> {
+    let load = |packet_bytes| ProbesLoad {
+        packet_bytes,
+        answer_bytes: SMALL_PACKET_BYTES,
+        count: TRIES,
+        interval: INTERVAL,
+    };
+    let flows = [packet_bytes, known_good].map(|size| probe_flow(packets, direction, load(size)));
+    let name = format!("path MTU, {direction}: {packet_bytes} bytes");
+    let trial = probe_trial(&name, flows.into(), rtt);
+    let seen = bed.run(&trial)?;
+    let reports = probes(&trial, &seen)?;
+    let passed = |report: &ProbesReport| match direction {
+        Direction::Upload => report.arrived.max(report.answered),
+        Direction::Download => report.answered,
+    };
+    let outcome = if passed(reports[0]) > 0 {
+        ProbeOutcome::Answered
+    } else if passed(reports[1]) >= u64::from(TRIES) / 2 || reports[0].refused > 0 {
+        ProbeOutcome::TooLarge
+    } else {
+        ProbeOutcome::Inconclusive
+    };
+    Ok((outcome, reports[0].clone()))
+}
+
+//= rfc6349 3.2.1
+/// The smallest round trip on the idle path.
+///
+/// # Errors
+/// Where the testbed fails, and where nothing comes back.
+pub fn baseline_rtt(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    rough: Duration,
+) -> Result<BaselineRtt, Abort> {
+    let load = ProbesLoad {
+        packet_bytes: SMALL_PACKET_BYTES,
+        answer_bytes: SMALL_PACKET_BYTES,
+        count: 100,
+        interval: Duration::from_millis(20),
+    };
+    let flow = probe_flow(packets, Direction::Upload, load);
+    let trial = probe_trial("baseline RTT", vec![flow], rough);
+    let seen = bed.run(&trial)?;
+    let report = probes(&trial, &seen)?[0];
+    let Some(rtt) = report.rtt else {
+        return Err(Abort::Lost("no probe of the baseline RTT came back".into()));
+    };
+    Ok(BaselineRtt { rtt, sent: report.sent, answered: report.answered, by: report.by })
+}
+
+fn probe_flow(packets: Packets, direction: Direction, load: ProbesLoad) -> FlowSpec {
+    let Packets { family, dscp } = packets;
+    FlowSpec::new(direction, family, dscp, Load::Probes(load))
+}
+
+fn probe_trial(name: &str, flows: Vec<FlowSpec>, rtt: Duration) -> Trial {
+    let lasts = |flow: &FlowSpec| match &flow.load {
+        Load::Probes(load) => load.interval * load.count,
+        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) => Duration::ZERO,
+    };
+    let steady = flows.iter().map(lasts).max().unwrap_or_default();
+    // RFC 8899 section 5.1.1 waits a second and more; a tester that knows the round trip need not.
+    let timing = Timing { warm_up: Duration::ZERO, steady, settle: settle(rtt) };
+    Trial { name: name.into(), flows, timing }
+}
+
+/// The reports of a trial of probes.
+pub(crate) fn probes<'a>(
+    trial: &Trial,
+    seen: &'a Observation,
+) -> Result<Vec<&'a ProbesReport>, Abort> {
+    let report = |flow: &'a FlowReport| match flow {
+        FlowReport::Probes(probes) => Ok(probes),
+        FlowReport::Frames(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+    };
+    if seen.flows.len() != trial.flows.len() {
+        return Err(mismatch(trial));
+    }
+    seen.flows.iter().map(report).collect()
+}
+
+pub(crate) fn mismatch(trial: &Trial) -> Abort {
+    Abort::Testbed(format!("the observation of '{}' does not fit the trial", trial.name))
+}
+
+/// Time for late packets to arrive and for the path to fall idle.
+pub(crate) fn settle(rtt: Duration) -> Duration {
+    rtt * 3 / 2 + Duration::from_millis(100)
+}
+
+#[cfg(test)]
+mod tests;

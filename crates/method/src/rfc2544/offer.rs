@@ -1,0 +1,327 @@
+//! One load, offered once or until the tester has not spoilt it.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, FlowReport, FrameSizes, FramesLoad, FramesReport, Layer, Load, Observation, Pace,
+    PacketLayout, Rate, SentBy, Step as PaceStep, Testbed, Timing, Trial,
+};
+
+use super::report::{FrameRate, TrialRow};
+use super::{Run, Way};
+use crate::path::mismatch;
+
+/// Trials that the tester spoilt are tried again so often.
+pub(super) const REPEATS_MAX: u32 = 5;
+/// A tester at its limit falls short by more than this, ...
+const FAR_SHORT: f64 = 0.05;
+/// ... and the next time by as much, give or take this.
+const ALIKE: f64 = 0.02;
+/// A queue that is longer than was waited for is waited for, and the load offered again; but what
+/// takes longer than this is lost.
+const WAIT_MAX: Duration = Duration::from_secs(4);
+/// Frames that were due and did not leave, and time that those which left took more or less.
+const TOLERATED: f64 = 0.001;
+/// Frames that come first: neighbours are resolved, caches warm. RFC 2544 section 23 b.
+const LEARNING: Duration = Duration::from_millis(100);
+/// After an overload that emptied a bucket or filled a queue, so much of a trial's length passes in
+/// silence: the last frames of the overload, should the host send them late, must not be what
+/// spoils the trial. A rate that is too high by this share would still pass.
+const SILENCE: f64 = 0.0005;
+/// Frames that arrive more slowly than they left fill a queue: a longer trial would lose some.
+const GROWTH_MIN: f64 = 0.001;
+
+/// What is to be offered.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    pub(super) purpose: &'static str,
+    pub(super) way: Way,
+    /// Each way.
+    pub(super) rate: FrameRate,
+    pub(super) steady: Duration,
+    /// Offered before, for as long as the plan says.
+    pub(super) overload_l1: Option<Rate>,
+}
+
+impl Offer {
+    pub(super) const fn plain(way: Way, rate: FrameRate, steady: Duration) -> Self {
+        Self { purpose: "", way, rate, steady, overload_l1: None }
+    }
+
+    fn pace(&self, overload: Duration, silence: Duration) -> Pace {
+        let rate = self.rate.at(Layer::L2);
+        match self.overload_l1 {
+            None => Pace::Constant { rate },
+            Some(overload_l1) => {
+                let step = |rate, lasts| PaceStep { rate, lasts };
+                let before = self.rate.with_rate(overload_l1).at(Layer::L2);
+                let steps =
+                    [step(before, overload), step(Rate::ZERO, silence), step(rate, self.steady)];
+                Pace::Steps { steps: steps.into() }
+            }
+        }
+    }
+}
+
+/// What became of it, both ways together where frames went both ways.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    pub(super) offered: FrameRate,
+    pub(super) steady: Duration,
+    pub(super) planned_frames: u64,
+    pub(super) sent_frames: u64,
+    pub(super) received_frames: u64,
+    pub(super) dropped_by_tester: u64,
+    pub(super) out_of_order_frames: Option<u64>,
+    pub(super) duplicate_frames: Option<u64>,
+    /// Lost in the network, of the worse direction.
+    pub(super) loss_ratio: f64,
+    /// Of the slower direction.
+    pub(super) sent_l1: Rate,
+    pub(super) received_l1: Rate,
+    /// A queue grew all the time.
+    pub(super) fills_a_queue: bool,
+    /// The tester could not send or receive it as planned.
+    pub(super) tester_limit: bool,
+    pub(super) repeats: u32,
+    pub(super) reports: Vec<FramesReport>,
+}
+
+impl Offered {
+    /// Whether no more was lost than the plan accepts, and nothing was about to be.
+    pub(super) fn passes(&self, accepted_loss_ratio: f64) -> bool {
+        self.loss_ratio <= accepted_loss_ratio && !self.fills_a_queue
+    }
+
+    /// The share of the load that did not come through at the rate at which it was offered.
+    pub(super) fn shortfall(&self) -> f64 {
+        let came_through = self.received_l1.as_bps() as f64;
+        1.0 - came_through / self.offered.rate_l1.as_bps().max(1) as f64
+    }
+
+    pub(super) fn row(&self, accepted_loss_ratio: f64) -> TrialRow {
+        TrialRow {
+            offered: self.offered,
+            lasts: self.steady,
+            planned_frames: self.planned_frames,
+            sent_frames: self.sent_frames,
+            received_frames: self.received_frames,
+            dropped_by_tester: self.dropped_by_tester,
+            out_of_order_frames: self.out_of_order_frames,
+            duplicate_frames: self.duplicate_frames,
+            sent_by: self.sent_by(),
+            passed: self.passes(accepted_loss_ratio),
+            tester_limit: self.tester_limit,
+            repeats: self.repeats,
+            confirmation: false,
+        }
+    }
+
+    fn sent_by(&self) -> SentBy {
+        let is_whole = |report: &FramesReport| report.sent_by == SentBy::PacketSocket;
+        match self.reports.iter().all(is_whole) {
+            true => SentBy::PacketSocket,
+            false => SentBy::UdpSocket,
+        }
+    }
+
+    /// How much longer than others frames were on their way; `None` where none arrived.
+    fn longest_wait(&self) -> Option<Duration> {
+        self.reports.iter().map(|report| report.delay_growth_p99).min().flatten()
+    }
+
+    fn unsent(&self) -> f64 {
+        let unsent = self.planned_frames.saturating_sub(self.sent_frames);
+        unsent as f64 / self.planned_frames.max(1) as f64
+    }
+
+    /// Frames that the tester has both sent and not dropped itself.
+    const fn carried(&self) -> u64 {
+        self.sent_frames.saturating_sub(self.dropped_by_tester)
+    }
+
+    fn falls_short_like(&self, other: &Self) -> bool {
+        let planned = self.planned_frames.max(1) as f64;
+        let [mine, theirs] = [self.carried() as f64 / planned, other.carried() as f64 / planned];
+        mine.max(theirs) < 1.0 - FAR_SHORT && (mine - theirs).abs() <= ALIKE
+    }
+}
+
+impl Run<'_> {
+    /// Offers a load until the tester has sent and received it as planned, six times at most; the
+    /// best of them. A tester that falls far short twice alike has met its limit, not a busy host.
+    pub(super) fn offer(&mut self, offer: &Offer) -> Result<Offered, Abort> {
+        let mut best = self.offer_once(offer)?;
+        for repeats in 1..=REPEATS_MAX {
+            if !best.tester_limit {
+                break;
+            }
+            let again = self.offer_once(offer)?;
+            self.health.repeats += 1;
+            let alike = best.falls_short_like(&again);
+            let is_better = !again.tester_limit || again.carried() > best.carried();
+            best = Offered { repeats, ..if is_better { again } else { best } };
+            if alike {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Offers a load, whatever the tester makes of it; again, if frames waited so long in the
+    /// network that the last of them may have come too late to be counted.
+    pub(super) fn offer_once(&mut self, offer: &Offer) -> Result<Offered, Abort> {
+        loop {
+            let waited_for = self.plan.durations.settle + self.queue;
+            let offered = self.offer_as_it_is(offer)?;
+            let is_overload = offered.loss_ratio > 0.0 || offered.fills_a_queue;
+            // Of those that have come; where none has, they may all still wait.
+            let waited = offered.longest_wait().unwrap_or(waited_for * 2);
+            if !is_overload || waited * 2 < waited_for || waited_for > WAIT_MAX {
+                return Ok(offered);
+            }
+            self.queue = waited.mul_f64(1.5);
+            self.come_to_rest()?;
+            if waited < waited_for {
+                return Ok(offered);
+            }
+        }
+    }
+
+    fn offer_as_it_is(&mut self, offer: &Offer) -> Result<Offered, Abort> {
+        let trial = self.trial(offer);
+        self.health.trials += 1;
+        let seen = self.run(&trial)?;
+        let reports = frames(&trial, &seen)?;
+        if reports.iter().any(|report| report.sent_frames == 0) {
+            return Err(Abort::Testbed(format!("no frame could be sent in '{}'", trial.name)));
+        }
+        Ok(judged(offer, &seen, reports))
+    }
+
+    fn trial(&self, offer: &Offer) -> Trial {
+        let silence = offer.steady.mul_f64(SILENCE);
+        let overload = self.plan.durations.overload;
+        let pace = offer.pace(overload, silence);
+        let flow = |direction: &fp_model::Direction| {
+            let sizes = FrameSizes::fixed(offer.rate.frame_bytes);
+            let load = Load::Frames(FramesLoad { sizes, pace: pace.clone() });
+            self.plan.flow(*direction, load)
+        };
+        let warm_up = if offer.overload_l1.is_some() { overload + silence } else { LEARNING };
+        Trial {
+            name: format!(
+                "{}, {}: {} bytes, {:.0} frames/s",
+                offer.purpose,
+                offer.way,
+                offer.rate.frame_bytes,
+                offer.rate.frames_per_second()
+            ),
+            flows: offer.way.directions().iter().map(flow).collect(),
+            timing: Timing { warm_up, steady: offer.steady, settle: self.settle() },
+        }
+    }
+}
+
+fn frames(trial: &Trial, seen: &Observation) -> Result<Vec<FramesReport>, Abort> {
+    let report = |flow: &FlowReport| match flow {
+        FlowReport::Frames(frames) => Ok(frames.clone()),
+        FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+    };
+    seen.flows.iter().map(report).collect()
+}
+
+//= rfc2544 10
+fn judged(offer: &Offer, seen: &Observation, reports: Vec<FramesReport>) -> Offered {
+    let sum = |count: fn(&FramesReport) -> u64| reports.iter().map(count).sum::<u64>();
+    let known =
+        |count: fn(&FramesReport) -> Option<u64>| reports.iter().map(count).sum::<Option<u64>>();
+    let dropped = seen.near.dropped_packets + seen.far.dropped_packets;
+    let lost = |report: &FramesReport| report.sent_frames.saturating_sub(report.received_frames);
+    let ratio = |report: &FramesReport| {
+        let in_the_network = lost(report).saturating_sub(dropped);
+        in_the_network as f64 / report.sent_frames.max(1) as f64
+    };
+    let lost_frames: u64 = reports.iter().map(lost).sum();
+    // Lost by the tester alone: what the network would have done is not known.
+    let spoilt = lost_frames > 0 && lost_frames <= dropped;
+    let on_the_line = offer.rate.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD;
+    let rate = |frames: u64, time: Duration| Rate::over(frames * u64::from(on_the_line), time);
+    let slower = |rates: &mut dyn Iterator<Item = Rate>| rates.min().unwrap_or_default();
+    let mut sent_l1 = reports.iter().map(|report| rate(report.sent_frames, report.sent_in));
+    let mut received_l1 = reports
+        .iter()
+        .map(|report| rate(report.received_frames, report.received_in.unwrap_or(report.sent_in)));
+    let mut offered = Offered {
+        offered: offer.rate,
+        steady: offer.steady,
+        planned_frames: sum(|report| report.planned_frames),
+        sent_frames: sum(|report| report.sent_frames),
+        received_frames: sum(|report| report.received_frames),
+        dropped_by_tester: dropped,
+        out_of_order_frames: known(|report| report.out_of_order_frames),
+        duplicate_frames: known(|report| report.duplicate_frames),
+        loss_ratio: if spoilt {
+            lost_frames as f64 / sum(|report| report.sent_frames) as f64
+        } else {
+            reports.iter().map(ratio).fold(0.0, f64::max)
+        },
+        sent_l1: slower(&mut sent_l1),
+        received_l1: slower(&mut received_l1),
+        fills_a_queue: reports.iter().any(|report| grows(report, offer.steady)),
+        tester_limit: spoilt,
+        repeats: 0,
+        reports: Vec::new(),
+    };
+    let stretched = reports.iter().any(|report| {
+        // Whole frames seldom fill a trial to the end.
+        let tolerated = TOLERATED.max(2.0 / report.sent_frames.max(1) as f64);
+        (report.sent_in.as_secs_f64() / offer.steady.as_secs_f64() - 1.0).abs() > tolerated
+    });
+    let late = reports.iter().any(|report| grows_by_lateness(report, offer.steady));
+    offered.tester_limit |= offered.unsent() > TOLERATED || stretched || late;
+    Offered { reports, ..offered }
+}
+
+/// Whether frames arrived more slowly than they left because a queue grew: then the last ones have
+/// waited for as long as the arrivals took more, and those in the middle for half of it. Where an end
+/// or the host stood still for a moment only the frames of that moment have waited.
+fn grows(report: &FramesReport, steady: Duration) -> bool {
+    let Some(growth) = Growth::of(report) else { return false };
+    let whole_s = growth.shortfall * steady.as_secs_f64();
+    growth.shortfall > GROWTH_MIN
+        && growth.last_s >= 0.8 * whole_s
+        && growth.median_s >= 0.8 * whole_s / 2.0
+}
+
+/// Whether such a queue may have come from the sender: frames that it sent late all at once wait for
+/// each other, and at the rate of the line they do so until the end.
+fn grows_by_lateness(report: &FramesReport, steady: Duration) -> bool {
+    let Some(growth) = Growth::of(report) else { return false };
+    let by_itself_s = growth.last_s - report.gaps.lateness.max.as_secs_f64();
+    grows(report, steady) && by_itself_s < 0.8 * growth.shortfall * steady.as_secs_f64()
+}
+
+struct Growth {
+    /// The share of the rate sent that did not arrive in the same time.
+    shortfall: f64,
+    /// How much longer than the fastest of the steady frames the last ones have waited, and half of
+    /// them. A queue that was there before, from frames sent late in the warm-up, does not count.
+    last_s: f64,
+    median_s: f64,
+}
+
+impl Growth {
+    fn of(report: &FramesReport) -> Option<Self> {
+        let frames = report.received_frames as f64 / report.sent_frames.max(1) as f64;
+        let stretch = report.sent_in.as_secs_f64() / report.received_in?.as_secs_f64();
+        let delay = report.delay?;
+        Some(Self {
+            shortfall: 1.0 - frames * stretch,
+            last_s: delay.p99.saturating_sub(delay.min).as_secs_f64(),
+            median_s: delay.p50.saturating_sub(delay.min).as_secs_f64(),
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Section 26.5: how long an overload goes on losing frames after it has ended.
+
+use alloc::format;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, FlowReport, FrameSizes, FramesLoad, FramesReport, Layer, Load, Pace, Rate,
+    Step as PaceStep, Testbed, Timing, Trial,
+};
+
+use super::line::Line;
+use super::report::{Recovery, Throughput};
+use super::{Run, Step, Way};
+use crate::path::mismatch;
+
+const OVERLOAD: f64 = 1.1;
+const REDUCED: f64 = 0.5;
+
+//= rfc2544 26.5
+pub(super) fn recovery(
+    run: &mut Run<'_>,
+    way: Way,
+    line: Line,
+    throughput: &Throughput,
+) -> Result<(), Abort> {
+    let Some(found) = throughput.found else { return Ok(()) };
+    let overload = found.with_rate(found.rate_l1.scaled(OVERLOAD).min(line.most()));
+    let reduced = overload.with_rate(overload.rate_l1.scaled(REDUCED));
+    let lasts = run.plan.durations.recovery;
+    let step = |rate: Rate| PaceStep { rate, lasts };
+    let steps = [step(overload.at(Layer::L2)), step(reduced.at(Layer::L2))];
+    let pace = Pace::Steps { steps: steps.into() };
+    let flow = |direction: &fp_model::Direction| {
+        let sizes = FrameSizes::fixed(found.frame_bytes);
+        run.plan.flow(*direction, Load::Frames(FramesLoad { sizes, pace: pace.clone() }))
+    };
+    let trial = Trial {
+        name: format!("recovery, {way}: {} bytes", found.frame_bytes),
+        flows: way.directions().iter().map(flow).collect(),
+        timing: Timing { warm_up: lasts, steady: lasts, settle: run.settle() },
+    };
+    run.health.trials += 1;
+    let seen = run.run(&trial)?;
+    let mut outcome = Recovery {
+        way,
+        overload,
+        reduced,
+        recovery: None,
+        lost_in_overload_frames: 0,
+        lost_after_frames: 0,
+        tester_limit: seen.near.dropped_packets + seen.far.dropped_packets > 0,
+    };
+    for report in &seen.flows {
+        let FlowReport::Frames(report) = report else { return Err(mismatch(&trial)) };
+        add(&mut outcome, report, lasts);
+    }
+    run.report.steps.push(Step::Recovery(outcome));
+    Ok(())
+}
+
+fn add(outcome: &mut Recovery, report: &FramesReport, reduced_at: Duration) {
+    let frame_bytes = u64::from(outcome.overload.frame_bytes);
+    let total = |bytes: u64| bytes / frame_bytes;
+    // What is not known is no loss.
+    let sent = total(report.series.iter().filter_map(|slot| slot.sent_bytes).sum());
+    let received = report.series.iter().map(|slot| slot.received_bytes).sum::<Option<u64>>();
+    let received = received.map_or(sent, total);
+    let lost_after = report.sent_frames.saturating_sub(report.received_frames);
+    outcome.lost_after_frames += lost_after;
+    outcome.lost_in_overload_frames += sent.saturating_sub(received).saturating_sub(lost_after);
+    if sent > received {
+        let last_loss = report.last_lost.unwrap_or(reduced_at);
+        outcome.recovery = outcome.recovery.max(Some(last_loss.saturating_sub(reduced_at)));
+    }
+}

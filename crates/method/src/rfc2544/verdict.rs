@@ -1,0 +1,269 @@
+//! What the steps of an RFC 2544 run amount to: criteria, self-checks, deviations.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, SentBy};
+
+use super::report::{DelayClock, Limit, Skipped, Throughput};
+use super::{Criteria, Health, Plan, Report, SearchKind, Step, Test, Threshold};
+use crate::verdict::{Check, Reason, Status, Verdict};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+pub(super) fn checks(health: &Health) -> Vec<Check> {
+    let spoilt = f64::from(health.spoilt_trials);
+    Vec::from([Check::at_most("trials_spoilt_by_tester", spoilt, 0.0, "trials")])
+}
+
+pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verdict {
+    let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
+    let broken: Vec<&Check> = report.checks.iter().filter(|check| !check.ok).collect();
+    reasons.extend(broken.iter().map(|check| Reason {
+        code: check.name,
+        text: format!(
+            "the tester itself spoilt {:.0} trials, however often they were repeated",
+            check.value
+        ),
+        step: None,
+    }));
+    let failures: Vec<Reason> = report
+        .steps
+        .iter()
+        .enumerate()
+        .flat_map(|(place, step)| failures(&plan.criteria, place, step))
+        .collect();
+    let failed = !failures.is_empty();
+    reasons.extend(failures);
+    reasons.extend(report.steps.iter().enumerate().filter_map(|(place, step)| remark(place, step)));
+    let status = match (abort, broken.is_empty(), failed) {
+        (Some(_), ..) => Status::Aborted,
+        (None, false, _) => Status::Invalid,
+        (None, true, true) => Status::Fail,
+        (None, true, false) if plan.criteria == Criteria::default() => Status::Info,
+        (None, true, false) => Status::Pass,
+    };
+    Verdict { status, reasons }
+}
+
+fn failures(criteria: &Criteria, place: usize, step: &Step) -> Option<Reason> {
+    let reason = |code, text| Some(Reason { code, text, step: Some(place) });
+    match step {
+        Step::Throughput(found) => {
+            too_low(criteria, found).and_then(|text| reason("throughput_low", text))
+        }
+        Step::Latency(latency) => {
+            let most = criteria.latency.filter(|most| latency.mean > *most)?;
+            let (mean, most) = (ms(latency.mean), ms(most));
+            let at = format!("{}, {} bytes", latency.way, latency.rate.frame_bytes);
+            reason("latency_high", format!("{at}: mean latency {mean}, at most {most} asked"))
+        }
+        Step::FrameLoss(loss) => {
+            let first = loss.trials.first()?;
+            let most = criteria.loss_percent.filter(|most| first.loss_percent() > *most)?;
+            let at = format!("{}, {} bytes", loss.way, loss.frame_bytes);
+            let lost = first.loss_percent();
+            reason("loss_high", format!("{at}: {lost:.3} % lost, at most {most} % asked"))
+        }
+        Step::BackToBack(bursts) => {
+            let asked = criteria.burst_frames?;
+            let average = bursts.figures?.average_frames;
+            let at = format!("{}, {} bytes", bursts.way, bursts.frame_bytes);
+            let text = format!("{at}: bursts of {average:.1} frames, at least {asked} asked");
+            (average < asked as f64).then_some(())?;
+            reason("burst_short", text)
+        }
+        Step::Recovery(recovery) => {
+            let most = criteria.recovery?;
+            let took = recovery.recovery.filter(|took| *took > most)?;
+            let at = format!("{}, {} bytes", recovery.way, recovery.overload.frame_bytes);
+            let (took, most) = (ms(took), ms(most));
+            reason("recovery_long", format!("{at}: recovered after {took}, at most {most} asked"))
+        }
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => None,
+    }
+}
+
+/// Why a throughput is not what was asked, if it is not.
+fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<String> {
+    let fits = |asked: &&super::LeastThroughput| {
+        asked.frame_bytes.is_none_or(|bytes| bytes == throughput.frame_bytes)
+    };
+    let asked = criteria.throughput.iter().rfind(fits)?.at_least;
+    let at = format!("{}, {} bytes", throughput.way, throughput.frame_bytes);
+    let Some(found) = throughput.found else {
+        return Some(format!("{at}: no rate came through without loss"));
+    };
+    match asked {
+        Threshold::Percent { percent_of_line } => {
+            let Some(percent) = throughput.percent_of_line() else {
+                return Some(format!(
+                    "{at}: {percent_of_line} % of the line asked, and its rate is not known: give \
+                     it with --line-rate"
+                ));
+            };
+            (percent < percent_of_line).then(|| {
+                format!("{at}: {percent:.2} % of the line, at least {percent_of_line} % asked")
+            })
+        }
+        Threshold::Rate(asked) => {
+            let rate = found.at(asked.layer);
+            (rate < asked.rate).then(|| {
+                format!(
+                    "{at}: {:.3} Mbit/s ({layer}), at least {:.3} Mbit/s ({layer}) asked",
+                    rate.as_bps() as f64 / 1e6,
+                    asked.rate.as_bps() as f64 / 1e6,
+                    layer = asked.layer
+                )
+            })
+        }
+    }
+}
+
+/// By what the tester sent where it fell short.
+fn sent_by(throughput: &Throughput) -> &'static str {
+    match throughput.trials.iter().rfind(|trial| trial.tester_limit).map(|trial| trial.sent_by) {
+        Some(SentBy::UdpSocket) => " (through UDP sockets)",
+        Some(SentBy::PacketSocket) => " (through packet sockets)",
+        None => "",
+    }
+}
+
+/// What the user should know whatever the verdict.
+fn remark(place: usize, step: &Step) -> Option<Reason> {
+    let (code, text) = match step {
+        Step::Throughput(throughput) => {
+            let at = format!("{}, {} bytes", throughput.way, throughput.frame_bytes);
+            match (throughput.limit, throughput.found) {
+                (Limit::Tester, _) => (
+                    "tester_limit",
+                    format!(
+                        "{at}: the tester could send{} or receive no more; the network may carry it",
+                        sent_by(throughput)
+                    ),
+                ),
+                (Limit::Network, None) => (
+                    "no_rate_passed",
+                    format!(
+                        "{at}: frames are lost at any rate; say how much loss is accepted with \
+                         --accept-loss"
+                    ),
+                ),
+                (Limit::Network | Limit::Line | Limit::RateCap, _) => return None,
+            }
+        }
+        Step::BackToBack(bursts) if bursts.skipped == Some(Skipped::TesterLimit) => (
+            "tester_limit",
+            format!(
+                "{}, {} bytes: the tester could not send bursts as fast as the line is",
+                bursts.way, bursts.frame_bytes
+            ),
+        ),
+        Step::BackToBack(bursts) if bursts.is_at_limit() => (
+            "burst_limit",
+            format!(
+                "{}, {} bytes: bursts as long as the longest that was tried came through; try \
+                 longer ones with --burst-max",
+                bursts.way, bursts.frame_bytes
+            ),
+        ),
+        Step::PathMtu(mtu) if mtu.black_hole => (
+            "mtu_black_hole",
+            format!(
+                "{}: packets above {} bytes vanish without an ICMP answer (a black hole)",
+                mtu.direction, mtu.mtu_bytes
+            ),
+        ),
+        Step::PathMtu(_)
+        | Step::BaselineRtt(_)
+        | Step::LineRate(_)
+        | Step::Latency(_)
+        | Step::FrameLoss(_)
+        | Step::BackToBack(_)
+        | Step::Recovery(_) => return None,
+    };
+    Some(Reason { code, text, step: Some(place) })
+}
+
+//= rfc9004 6.2
+/// A burst near the limit says nothing of the buffer but that it is larger.
+fn ms(time: Duration) -> String {
+    format!("{:.3} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Where the run departs from the RFCs.
+pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let mut all = Vec::new();
+    let durations = &plan.durations;
+    //= rfc2544 24
+    if durations.trial.max(durations.confirmation.unwrap_or_default()) < MINUTE {
+        all.push(
+            "trials shorter than 60 s (RFC 2544 section 24; --final 60s, --rfc-durations)".into(),
+        );
+    }
+    if !durations.overload.is_zero() && plan.tests.contains(&Test::Throughput) {
+        all.push(
+            "more than the rate is offered before a trial, to empty buckets and fill queues that a \
+             short trial would not"
+                .into(),
+        );
+    }
+    //= rfc2544 23
+    if durations.settle < Duration::from_secs(7) {
+        all.push("less than 2 s for late frames and 5 s of rest after a trial (section 23)".into());
+    }
+    if plan.tests.contains(&Test::Latency) {
+        latency_deviations(plan, steps, &mut all);
+    }
+    if plan.tests.contains(&Test::BackToBack) {
+        burst_deviations(plan, &mut all);
+    }
+    if plan.tests.contains(&Test::Recovery) && durations.recovery < MINUTE {
+        all.push("an overload shorter than 60 s before the recovery (section 26.5)".into());
+    }
+    if plan.accepted_loss_ratio > 0.0 {
+        all.push(format!(
+            "a trial passes with a loss ratio of up to {} (section 26.1 accepts none)",
+            plan.accepted_loss_ratio
+        ));
+    }
+    all.push("the reset test needs somebody at the device (section 26.6)".into());
+    all
+}
+
+fn latency_deviations(plan: &Plan, steps: &[Step], all: &mut Vec<String>) {
+    if plan.durations.latency < MINUTE * 2 {
+        all.push("latency streams shorter than 120 s (section 26.2)".into());
+    }
+    if plan.latency_repetitions < 20 {
+        all.push(format!(
+            "{} repetitions of the latency test instead of 20 (section 26.2)",
+            plan.latency_repetitions
+        ));
+    }
+    let by_one_clock = |step: &Step| matches!(step, Step::Latency(latency) if latency.clock == DelayClock::RoundTrip);
+    let round_trip = steps.iter().any(by_one_clock);
+    if round_trip {
+        all.push("latency is the round trip, of which the other way is idle (section 26.2)".into());
+    }
+}
+
+fn burst_deviations(plan: &Plan, all: &mut Vec<String>) {
+    if plan.search == SearchKind::Fast {
+        all.push(
+            "the search for the longest burst is loss-aware, not binary (RFC 9004 section 6.2)"
+                .into(),
+        );
+    }
+    if plan.burst_repetitions < 50 {
+        all.push(format!(
+            "{} repetitions of the back-to-back test instead of 50 (section 26.4)",
+            plan.burst_repetitions
+        ));
+    }
+    if plan.durations.burst_settle < Duration::from_secs(2) {
+        all.push("less than 2 s after a burst for what buffers hold (RFC 9004 section 6.2)".into());
+    }
+}

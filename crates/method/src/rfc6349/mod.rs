@@ -1,0 +1,152 @@
+//! RFC 6349: TCP throughput of a managed IP path.
+
+mod bottleneck;
+mod plan;
+mod report;
+mod throughput;
+mod verdict;
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, Direction, FlowReport, FramesReport, Observation, TcpReport, Testbed, Trial,
+};
+
+use crate::path::{self, Packets, mismatch, settle};
+pub use crate::path::{BaselineRtt, PathMtu};
+pub use crate::search::SearchKind;
+use bottleneck::Stream;
+pub use plan::{Plan, Senders, Thresholds, Windows};
+pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
+
+/// Runs the three steps of section 3 in order; each needs what the ones before have found.
+///
+/// The report always comes back, with as many steps as were finished; the second part says why
+/// there are no more, if there are none.
+pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let mut run = Run { plan, bed, report: Report::default(), health: Health::default() };
+    let end = steps(&mut run);
+    let Run { mut report, health, .. } = run;
+    report.deviations = verdict::deviations(plan, &report.steps);
+    report.checks = verdict::checks(&report.steps, &health);
+    report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    (report, end)
+}
+
+//= rfc6349 3
+fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
+    let packets = Packets { family: run.plan.family, dscp: run.plan.dscp };
+    let rough_rtt = path::rough_rtt(run, packets)?;
+    let path_mtu = smaller_mtu(run, packets, rough_rtt)?;
+    let baseline = path::baseline_rtt(run, packets, rough_rtt)?;
+    run.report.steps.push(Step::BaselineRtt(baseline));
+    let baseline_rtt = baseline.rtt.min;
+    let limits = Limits {
+        download: bottleneck::find(run, Direction::Download, path_mtu, baseline_rtt)?,
+        upload: bottleneck::find(run, Direction::Upload, path_mtu, baseline_rtt)?,
+    };
+    let path = throughput::Path { mtu_bytes: path_mtu, baseline_rtt, limits: &limits };
+    throughput::walk_the_window(run, &path)?;
+    throughput::throughput(run, &path)
+}
+
+//= rfc6349 3.1
+/// Step 1: the path MTU of each direction; the smaller of the two.
+fn smaller_mtu(run: &mut Run<'_>, packets: Packets, rtt: Duration) -> Result<u32, Abort> {
+    let limit_bytes = run.plan.interface_mtu_bytes;
+    let download = path::path_mtu(run, packets, Direction::Download, limit_bytes, rtt)?;
+    let upload = path::path_mtu(run, packets, Direction::Upload, limit_bytes, rtt)?;
+    run.report.steps.extend([download, upload].map(Step::PathMtu));
+    Ok(download.mtu_bytes.min(upload.mtu_bytes))
+}
+
+/// A run under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: &'a mut dyn Testbed,
+    report: Report,
+    health: Health,
+}
+
+/// The testbed, with a look at what it says against itself.
+impl Testbed for Run<'_> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let seen = self.beyond_the_tester(trial)?;
+        self.health.add(&seen);
+        Ok(seen)
+    }
+}
+
+impl Run<'_> {
+    /// A trial that may ask more of the tester than it can do, so that its health says nothing.
+    fn beyond_the_tester(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let seen = self.bed.run(trial)?;
+        if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+    }
+}
+
+/// The bottleneck of each direction.
+struct Limits {
+    download: Bottleneck,
+    upload: Bottleneck,
+}
+
+impl Limits {
+    const fn of(&self, direction: Direction) -> &Bottleneck {
+        match direction {
+            Direction::Download => &self.download,
+            Direction::Upload => &self.upload,
+        }
+    }
+}
+
+/// What both ends said against themselves, the worst of all trials.
+#[derive(Debug, Default)]
+struct Health {
+    longest_stall: Duration,
+    frames_planned: u64,
+    frames_unsent: u64,
+    /// The busiest thread while frames were not sent, as a share of one processor.
+    busiest_unsent: f64,
+    frames_received: u64,
+    /// By the ends themselves.
+    frames_dropped: u64,
+}
+
+impl Health {
+    fn add(&mut self, seen: &Observation) {
+        let stall = seen.near.longest_stall.max(seen.far.longest_stall);
+        self.longest_stall = self.longest_stall.max(stall);
+    }
+
+    /// Counts a stream that the ends should have been able to send and receive.
+    fn add_stream(&mut self, Stream { seen, dropped_frames, busiest_thread }: &Stream) {
+        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
+        self.frames_dropped += dropped_frames;
+        self.frames_planned += seen.planned_frames;
+        self.frames_unsent += unsent;
+        self.frames_received += seen.received_frames;
+        if unsent > 0 {
+            self.busiest_unsent = self.busiest_unsent.max(*busiest_thread);
+        }
+    }
+}
+
+/// The parts of an observation, each in the kind that the trial asked for.
+fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, Abort> {
+    match seen.flows.as_slice() {
+        [FlowReport::Frames(frames)] => Ok(frames),
+        _ => Err(mismatch(trial)),
+    }
+}
+
+fn tcp<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a TcpReport>, Abort> {
+    let report = |flow: &'a FlowReport| match flow {
+        FlowReport::Tcp(tcp) => Ok(tcp),
+        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Bursts(_) => {
+            Err(mismatch(trial))
+        }
+    };
+    seen.flows.iter().map(report).collect()
+}

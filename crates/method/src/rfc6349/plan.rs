@@ -1,0 +1,119 @@
+//! What the user asks of an RFC 6349 run.
+
+use core::time::Duration;
+
+use fp_model::{CongestionControl, Dscp, Family, Layer, LayeredRate, Rate, Sender};
+use serde::{Deserialize, Serialize};
+
+use crate::search::SearchKind;
+use crate::seconds;
+
+/// Every input of a run after defaults were filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub family: Family,
+    /// Largest packet that the near end's interface takes: where the search for the path MTU ends.
+    pub interface_mtu_bytes: u32,
+    pub dscp: Dscp,
+    /// Skips the search for the bottleneck bandwidth.
+    pub cir: Option<LayeredRate>,
+    pub search: SearchKind,
+    /// The search offers no more than this.
+    pub rate_limit: LayeredRate,
+    pub windows: Windows,
+    pub senders: Senders,
+    pub congestion_control: CongestionControl,
+    /// Pacing limit of each connection.
+    #[serde(rename = "pacing_bps")]
+    pub pacing: Option<Rate>,
+    /// Steady time of each TCP trial; `None`: as short as the round trip allows.
+    #[serde(rename = "trial_s", with = "seconds::if_known")]
+    pub trial: Option<Duration>,
+    /// Compares with the RFC's 40 bytes of headers instead of those really used.
+    pub strict_headers: bool,
+    pub thresholds: Thresholds,
+}
+
+/// How the bandwidth-delay product is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Windows {
+    /// So many connections; each has its share as window.
+    Connections { connections: u32 },
+    /// Connections of this window, as many as fill the bandwidth-delay product.
+    Window { window_bytes: u64 },
+    /// Exactly these.
+    Both { connections: u32, window_bytes: u64 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Senders {
+    Bulk,
+    Burst,
+    /// One after the other: a smooth sender hides a shallow policer.
+    Both,
+}
+
+impl Senders {
+    pub const fn list(self) -> &'static [Sender] {
+        match self {
+            Self::Bulk => &[Sender::Bulk],
+            Self::Burst => &[Sender::Burst],
+            Self::Both => &[Sender::Bulk, Sender::Burst],
+        }
+    }
+}
+
+/// What a throughput trial must reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Thresholds {
+    /// Of the ideal throughput, at least.
+    pub throughput_percent: f64,
+    /// The same while both directions are loaded; `None`: over a policer the same, over a queue
+    /// [`Thresholds::BIDIRECTIONAL_QUEUE_PERCENT`].
+    pub bidirectional_percent: Option<f64>,
+    /// TCP efficiency, at least.
+    pub efficiency_percent: Option<f64>,
+    /// Buffer delay, at most.
+    pub buffer_delay_percent: Option<f64>,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            throughput_percent: 95.0,
+            bidirectional_percent: None,
+            efficiency_percent: None,
+            buffer_delay_percent: None,
+        }
+    }
+}
+
+impl Thresholds {
+    /// Acknowledgements that queue behind data arrive in clumps, and the data that they release
+    /// leaves the line idle in between. A flawless line with windows of its bandwidth-delay product
+    /// carries 70 % each way, with deeper queues more; one whose directions share it, half.
+    pub const BIDIRECTIONAL_QUEUE_PERCENT: f64 = 65.0;
+}
+
+impl Plan {
+    /// The defaults for a path whose near end has an interface of this MTU.
+    pub fn new(family: Family, interface_mtu_bytes: u32) -> Self {
+        Self {
+            family,
+            interface_mtu_bytes,
+            dscp: Dscp::BEST_EFFORT,
+            cir: None,
+            search: SearchKind::Fast,
+            rate_limit: LayeredRate { rate: Rate::mbps(10_000), layer: Layer::L2 },
+            windows: Windows::Connections { connections: 4 },
+            senders: Senders::Both,
+            congestion_control: CongestionControl::Cubic,
+            pacing: None,
+            trial: None,
+            strict_headers: false,
+            thresholds: Thresholds::default(),
+        }
+    }
+}

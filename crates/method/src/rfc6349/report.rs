@@ -1,0 +1,140 @@
+//! What an RFC 6349 run found, step by step.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use fp_model::{
+    ConnectionReport, Direction, Layer, LayeredRate, PacketLayout, Rate, Sample, Sender,
+};
+
+use crate::path::{BaselineRtt, PathMtu};
+use crate::verdict;
+
+/// What a run found.
+pub type Report = verdict::Report<Step>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    PathMtu(PathMtu),
+    BaselineRtt(BaselineRtt),
+    Bottleneck(Bottleneck),
+    Tcp(TcpStep),
+}
+
+/// RFC 6349 section 3.2.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bottleneck {
+    pub direction: Direction,
+    /// At the layer at which such a limit is counted: a policer's at 2, a line's at 1.
+    pub limit: LayeredRate,
+    /// The full-sized packet with which it was measured, without TCP options.
+    pub packet: PacketLayout,
+    pub source: Source,
+    pub kind: LimitKind,
+    pub trials: u32,
+    /// Loss that does not depend on the rate.
+    pub base_loss: f64,
+    /// Growth of the one-way delay while more was offered than fits.
+    pub overload_delay: Option<Duration>,
+}
+
+impl Bottleneck {
+    pub fn rate_at(&self, layer: Layer) -> Rate {
+        self.packet.convert(self.limit, layer)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Measured,
+    Given,
+}
+
+/// What more than the limit meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    /// Loss without delay.
+    Policer,
+    /// A queue: a line or a shaper.
+    Queue,
+    /// The near end or its bound was reached before the path's limit was.
+    NotReached,
+    /// Not looked for.
+    Unknown,
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Policer => "policer",
+            Self::Queue => "queue",
+            Self::NotReached => "not_reached",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Walk,
+    Throughput,
+}
+
+/// One direction of one TCP trial, RFC 6349 sections 3.3 and 4.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpStep {
+    pub direction: Direction,
+    /// The other direction was loaded in the same trial.
+    pub bidirectional: bool,
+    pub role: Role,
+    /// Of the windows that fill the path.
+    pub window_fraction: f64,
+    pub connections: u32,
+    pub window_bytes: u64,
+    pub bdp_bytes: u64,
+    pub sender: Sender,
+    pub congestion_control: String,
+    /// Payload of a full segment.
+    pub mss_bytes: u32,
+    pub good_bytes: u64,
+    /// `None` where the sender does not tell.
+    pub transmitted_bytes: Option<u64>,
+    pub retransmitted_bytes: Option<u64>,
+    pub transfer: Duration,
+    pub throughput_l4: Rate,
+    /// With the headers really used.
+    pub ideal_l4: Rate,
+    /// With 40 bytes of headers, as the RFC has it.
+    pub ideal_strict_l4: Rate,
+    pub transfer_time_ratio: Option<f64>,
+    pub efficiency_percent: Option<f64>,
+    pub buffer_delay_percent: Option<f64>,
+    pub rtt_mean: Option<Duration>,
+    /// Slots of the steady time; their sums are the totals above.
+    pub series: Vec<Sample>,
+    pub flows: Vec<Connection>,
+}
+
+impl TcpStep {
+    /// Share of the ideal throughput.
+    pub fn share_percent(&self) -> f64 {
+        100.0 * self.throughput_l4.as_bps() as f64 / self.ideal_l4.as_bps().max(1) as f64
+    }
+
+    /// The largest window that any of the connections was given.
+    pub fn window_effective_bytes(&self) -> Option<u64> {
+        self.flows.iter().filter_map(|flow| flow.report.window_effective_bytes).max()
+    }
+}
+
+/// One connection with its metrics, RFC 6349 section 5.1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    pub report: ConnectionReport,
+    pub throughput_l4: Rate,
+    pub transfer_time_ratio: Option<f64>,
+    pub efficiency_percent: Option<f64>,
+    pub buffer_delay_percent: Option<f64>,
+}

@@ -1,0 +1,367 @@
+//! What the steps of an RFC 6349 run amount to: self-checks, verdict and reasons in plain words.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, Rate, Sender, Timing};
+
+use super::throughput::queues;
+use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
+use crate::verdict::{Check, Reason, Status, Verdict};
+
+/// Of the frames or packets of a run, lost in the tester itself.
+const TESTER_LOSS_PERCENT_MAX: f64 = 1.0;
+/// A thread that has a processor to itself and still sends too little is too slow for the rate.
+const BUSY_PERCENT_MAX: f64 = 95.0;
+/// A thread kept from running so long has missed what it was to send or to measure.
+const STALL_MS_MAX: f64 = 500.0;
+/// Above this, what was waited between two looks says nothing of a single stall.
+const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(600);
+/// Beyond what the searches resolve, a bucket holds and clocks differ by.
+const BEYOND_IDEAL_PERCENT_MAX: f64 = 105.0;
+/// Below this, loss may be what held a transfer back: one segment in 10,000 halves a window often
+/// enough at tens of Mbit/s.
+const EFFICIENCY_PERCENT_SOUND: f64 = 99.99;
+/// So much above what the windows themselves queue, waiting is.
+const BUFFER_DELAY_PERCENT_SOUND: f64 = 25.0;
+/// RFC 6349 section 3: with more, a TCP throughput means little.
+const LOSS_MAX: f64 = 0.05;
+const DURATION_MIN: Duration = Duration::from_secs(30);
+
+pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let arrived = health.frames_received + health.frames_dropped;
+    let dropped = percent(health.frames_dropped, arrived);
+    let unsent = percent(health.frames_unsent, health.frames_planned);
+    let mut checks = Vec::from([
+        Check::at_most("tester_drops", dropped, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most("frames_unsent", unsent, TESTER_LOSS_PERCENT_MAX, "percent"),
+    ]);
+    if unsent > TESTER_LOSS_PERCENT_MAX {
+        // Why they were not sent; a thread that waits for the next frame is as busy.
+        let busy = 100.0 * health.busiest_unsent;
+        checks.push(Check::at_most("busiest_thread", busy, BUSY_PERCENT_MAX, "percent"));
+    }
+    if looks_are_frequent(steps) {
+        let stall = health.longest_stall.as_secs_f64() * 1e3;
+        checks.push(Check::at_most("tester_stall", stall, STALL_MS_MAX, "ms"));
+    }
+    let bounded =
+        tcp_steps(steps).filter(|(_, step)| bottleneck(steps, step).is_some_and(is_a_bound));
+    if let Some(share) = bounded.map(|(_, step)| step.share_percent()).reduce(f64::max) {
+        let limit = BEYOND_IDEAL_PERCENT_MAX;
+        checks.push(Check::at_most("throughput_within_ideal", share, limit, "percent"));
+    }
+    checks.extend(baseline_holds(steps));
+    checks
+}
+
+/// A stall is what was waited from one look to the next, one for each beat of a trial: in trials of
+/// days beats are long.
+fn looks_are_frequent(steps: &[Step]) -> bool {
+    let beats = tcp_steps(steps).map(|(_, step)| {
+        let steady = step.series.iter().map(|slot| slot.lasts).sum();
+        Timing { warm_up: Duration::ZERO, steady, settle: Duration::ZERO }.beat()
+    });
+    beats.max().unwrap_or_default() <= LOOK_INTERVAL_MAX
+}
+
+/// Whether more than the ideal would be a contradiction: not where the path's limit was not met, or
+/// is only what somebody says it is.
+fn is_a_bound(limit: &Bottleneck) -> bool {
+    limit.source == Source::Measured && is_known(limit)
+}
+
+fn is_known(limit: &Bottleneck) -> bool {
+    limit.kind != LimitKind::NotReached
+}
+
+/// A lower round trip seen later says that the baseline was none.
+fn baseline_holds(steps: &[Step]) -> Option<Check> {
+    let baseline = steps.iter().find_map(|step| match step {
+        Step::BaselineRtt(baseline) => Some(baseline.rtt.min),
+        Step::PathMtu(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
+    })?;
+    let flows = tcp_steps(steps).flat_map(|(_, step)| &step.flows);
+    let lowest = flows.filter_map(|flow| flow.report.rtt_min).min()?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    // Two clocks of 50 microseconds each and a twentieth for what the host adds.
+    let limit = ms(baseline) * 0.95 - 0.1;
+    let (name, unit) = ("baseline_rtt_is_lowest", "ms");
+    Some(Check { name, ok: ms(lowest) >= limit, value: ms(lowest), limit, unit })
+}
+
+fn tcp_steps(steps: &[Step]) -> impl Iterator<Item = (usize, &TcpStep)> {
+    steps.iter().enumerate().filter_map(|(place, step)| match step {
+        Step::Tcp(tcp) => Some((place, tcp)),
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) => None,
+    })
+}
+
+/// Weighs the throughput steps against the thresholds; a run that was broken off has no verdict.
+pub(super) fn judge(
+    plan: &Plan,
+    steps: &[Step],
+    checks: &[Check],
+    abort: Option<&Abort>,
+) -> Verdict {
+    let finished = abort.is_none();
+    let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
+    reasons.extend(checks.iter().filter(|check| !check.ok).map(broken));
+    let invalid = checks.iter().any(|check| !check.ok);
+    let judged: Vec<_> = tcp_steps(steps)
+        .filter(|(_, step)| step.role == Role::Throughput)
+        .filter(|(_, step)| bottleneck(steps, step).is_some_and(is_known))
+        .collect();
+    let failures: Vec<Reason> = judged
+        .iter()
+        .flat_map(|(place, step)| failures(plan, *place, step, bottleneck(steps, step)))
+        .collect();
+    let failed = !failures.is_empty();
+    reasons.extend(failures);
+    if !failed && finished {
+        reasons.extend(carried(plan, &judged));
+    }
+    reasons.extend(remarks(steps));
+    let status = match (finished, invalid, failed) {
+        (false, ..) => Status::Aborted,
+        (true, true, _) => Status::Invalid,
+        (true, false, true) => Status::Fail,
+        (true, false, false) if judged.is_empty() => Status::Info,
+        (true, false, false) => Status::Pass,
+    };
+    Verdict { status, reasons }
+}
+
+fn broken(check: &Check) -> Reason {
+    let what = match check.name {
+        "tester_drops" => "the tester itself dropped packets",
+        "frames_unsent" => "the tester could not send as planned",
+        "busiest_thread" => {
+            "the thread that sent had a processor to itself: the rate is beyond this host"
+        }
+        "tester_stall" => "the host kept the tester from running",
+        "throughput_within_ideal" => {
+            "more came through than the bottleneck allows, so the bottleneck is not what was measured"
+        }
+        _ => "a lower round trip was seen under load than on the idle path",
+    };
+    check.as_reason(what)
+}
+
+fn bottleneck<'a>(steps: &'a [Step], of: &TcpStep) -> Option<&'a Bottleneck> {
+    steps.iter().find_map(|step| match step {
+        Step::Bottleneck(bottleneck) if bottleneck.direction == of.direction => Some(bottleneck),
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
+    })
+}
+
+fn failures(plan: &Plan, place: usize, step: &TcpStep, limit: Option<&Bottleneck>) -> Vec<Reason> {
+    let thresholds = &plan.thresholds;
+    let mut reasons = Vec::new();
+    let asked = asked_percent(plan, step, limit);
+    if step.share_percent() < asked {
+        reasons.push(too_slow(place, step, limit, asked));
+    }
+    if let (Some(least), Some(efficiency)) =
+        (thresholds.efficiency_percent, step.efficiency_percent)
+        && efficiency < least
+    {
+        let text = format!("{}: TCP efficiency {efficiency:.2} %, {least} % asked", named(step));
+        reasons.push(Reason { code: "efficiency_low", text, step: Some(place) });
+    }
+    if let (Some(most), Some(delay)) = (thresholds.buffer_delay_percent, step.buffer_delay_percent)
+        && delay > most
+    {
+        let text = format!("{}: buffer delay {delay:.1} %, at most {most} % asked", named(step));
+        reasons.push(Reason { code: "buffer_delay_high", text, step: Some(place) });
+    }
+    reasons
+}
+
+/// The share of the ideal that a trial must carry.
+fn asked_percent(plan: &Plan, step: &TcpStep, limit: Option<&Bottleneck>) -> f64 {
+    let Thresholds { throughput_percent, bidirectional_percent, .. } = plan.thresholds;
+    if !step.bidirectional {
+        return throughput_percent;
+    }
+    let by_default = if limit.is_some_and(queues) {
+        throughput_percent.min(Thresholds::BIDIRECTIONAL_QUEUE_PERCENT)
+    } else {
+        throughput_percent
+    };
+    bidirectional_percent.unwrap_or(by_default)
+}
+
+/// RFC 6349 section 4: which of the two other metrics goes with a bad transfer time ratio.
+fn too_slow(place: usize, step: &TcpStep, limit: Option<&Bottleneck>, asked: f64) -> Reason {
+    let carried = format!(
+        "{}: {} of {} ({:.1} %, {asked} % asked)",
+        named(step),
+        mbps(step.throughput_l4),
+        mbps(step.ideal_l4),
+        step.share_percent()
+    );
+    let efficiency = step.efficiency_percent.unwrap_or(100.0);
+    let delay = step.buffer_delay_percent.unwrap_or(0.0);
+    let lossy = efficiency < EFFICIENCY_PERCENT_SOUND;
+    let by_windows = 100.0 * (step.window_fraction - 1.0).max(0.0);
+    let delayed = delay >= by_windows + BUFFER_DELAY_PERCENT_SOUND;
+    let (code, cause) = if step.good_bytes == 0 {
+        ("throughput_none", String::from("nothing arrived in the steady time"))
+    } else if lossy && !delayed {
+        ("throughput_low_retransmissions", lost(step, limit, efficiency, delay))
+    } else if delayed {
+        ("throughput_low_delay", queued(step, efficiency, delay))
+    } else {
+        let text = "neither retransmissions nor delay explain it: look at the hosts, the windows \
+                    that they really use, and middleboxes";
+        ("throughput_low_unexplained", text.to_string())
+    };
+    Reason { code, text: format!("{carried}: {cause}"), step: Some(place) }
+}
+
+fn lost(step: &TcpStep, limit: Option<&Bottleneck>, efficiency: f64, delay: f64) -> String {
+    let seen = format!(
+        "retransmissions ({:.2} % of the bytes sent were sent again), not delay \
+         (the RTT grew by {delay:.1} %)",
+        100.0 - efficiency
+    );
+    match limit.map(|limit| limit.kind) {
+        Some(LimitKind::Policer) => {
+            let windows = u64::from(step.connections) * step.window_bytes;
+            let overhead = f64::from(frame_bytes(limit)) / f64::from(step.mss_bytes.max(1));
+            let cbs = windows as f64 * overhead;
+            format!(
+                "{seen}; the limit is a policer, and bursts of these windows need a committed \
+                 burst size of up to {:.0} KB, or a paced sender",
+                cbs / 1000.0
+            )
+        }
+        Some(LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown) | None => seen,
+    }
+}
+
+fn frame_bytes(limit: Option<&Bottleneck>) -> u32 {
+    limit.map_or(1518, |limit| limit.packet.frame_bytes)
+}
+
+fn queued(step: &TcpStep, efficiency: f64, delay: f64) -> String {
+    let rtt = step.rtt_mean.unwrap_or_default().as_secs_f64() * 1e3;
+    format!(
+        "delay (the mean RTT of {rtt:.1} ms is {delay:.0} % above the baseline) and \
+         {:.2} % retransmitted: a queue fills",
+        100.0 - efficiency
+    )
+}
+
+fn carried(plan: &Plan, judged: &[(usize, &TcpStep)]) -> Option<Reason> {
+    let alone = judged.iter().filter(|(_, step)| !step.bidirectional);
+    let (place, least) =
+        alone.min_by(|(_, a), (_, b)| a.share_percent().total_cmp(&b.share_percent()))?;
+    let text = format!(
+        "each direction alone carried at least {:.1} % of the ideal ({} % asked): \
+         {} with {} of {}",
+        least.share_percent(),
+        plan.thresholds.throughput_percent,
+        named(least),
+        mbps(least.throughput_l4),
+        mbps(least.ideal_l4)
+    );
+    Some(Reason { code: "throughput_met", text, step: Some(*place) })
+}
+
+/// What the user should know whatever the verdict.
+fn remarks(steps: &[Step]) -> Vec<Reason> {
+    let remark = |(place, step): (usize, &Step)| match step {
+        Step::PathMtu(mtu) if mtu.black_hole => Some(Reason {
+            code: "mtu_black_hole",
+            text: format!(
+                "{}: packets above {} bytes vanish without an ICMP answer (a black hole)",
+                mtu.direction, mtu.mtu_bytes
+            ),
+            step: Some(place),
+        }),
+        Step::Bottleneck(limit) if limit.base_loss >= LOSS_MAX => Some(Reason {
+            code: "loss_too_high_for_tcp",
+            text: format!(
+                "{}: {:.1} % of the packets are lost at half the rate; with 5 % and more a TCP \
+                 throughput means little",
+                limit.direction,
+                100.0 * limit.base_loss
+            ),
+            step: Some(place),
+        }),
+        Step::Bottleneck(limit) if limit.kind == LimitKind::NotReached => Some(Reason {
+            code: "bottleneck_not_reached",
+            text: format!(
+                "{}: the tester could not send enough to reach the limit of the path, so throughput \
+                 is shown and not judged; give what was sold with --cir",
+                limit.direction
+            ),
+            step: Some(place),
+        }),
+        Step::Tcp(tcp) if shows_the_queue(tcp) => deep_queue(place, tcp),
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
+    };
+    steps.iter().enumerate().filter_map(remark).collect()
+}
+
+fn shows_the_queue(step: &TcpStep) -> bool {
+    step.window_fraction > 1.0 && step.sender == Sender::Bulk && !step.bidirectional
+}
+
+fn deep_queue(place: usize, step: &TcpStep) -> Option<Reason> {
+    let (rtt, delay) = (step.rtt_mean?, step.buffer_delay_percent?);
+    let text = format!(
+        "{}: windows of {:.0} % of the bandwidth-delay product raise the RTT to {:.1} ms \
+         (buffer delay {delay:.0} %): the queue at the bottleneck is that deep",
+        step.direction,
+        100.0 * step.window_fraction,
+        rtt.as_secs_f64() * 1e3
+    );
+    Some(Reason { code: "deep_queue", text, step: Some(place) })
+}
+
+/// Which trial it was, as a person would say it.
+fn named(step: &TcpStep) -> String {
+    let both = if step.bidirectional { " while both directions are loaded" } else { "" };
+    format!("{}{both}, {} sender", step.direction, step.sender)
+}
+
+fn mbps(rate: Rate) -> String {
+    format!("{:.2} Mbit/s", rate.as_bps() as f64 / 1e6)
+}
+
+/// Where the run departs from the RFC.
+pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let mut all = Vec::new();
+    let short = tcp_steps(steps).any(|(_, step)| step.transfer <= DURATION_MIN);
+    //= rfc6349 5
+    if plan.trial.is_none() || short {
+        all.push(
+            "TCP trials of 30 s or less (section 5 asks for more than 30 s; --duration)".into(),
+        );
+    }
+    all.push("probe timers below 1 s, scaled to the round trip (RFC 8899 section 5.1.1)".into());
+    all.push("layer 2 and 3 were not tested first (section 1)".into());
+    let given = steps.iter().any(|step| match step {
+        Step::Bottleneck(limit) => limit.source == Source::Given,
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Tcp(_) => false,
+    });
+    let asked = plan.congestion_control.name();
+    let other = tcp_steps(steps).find(|(_, step)| step.congestion_control != asked);
+    if let Some((_, step)) = other {
+        let used = &step.congestion_control;
+        all.push(format!("{used} was used for congestion control: the host refused {asked}"));
+    }
+    if given {
+        all.push("the bottleneck bandwidth was given, not measured (section 3.2.2)".into());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! Each reason from steps made for it.
+
+use fp_model::{
+    ConnectionReport, Direction, Family, Layer, LayeredRate, PacketLayout, ProbedBy, RttSummary,
+    Sample,
+};
+
+use super::*;
+use crate::path::{BaselineRtt, PathMtu};
+use crate::rfc6349::Connection;
+
+const RTT: Duration = Duration::from_millis(50);
+
+fn plan() -> Plan {
+    Plan::new(Family::Ipv4, 1500)
+}
+
+fn limit(kind: LimitKind) -> Bottleneck {
+    Bottleneck {
+        direction: Direction::Download,
+        limit: LayeredRate { rate: Rate::mbps(40), layer: Layer::L2 },
+        packet: PacketLayout::ethernet(1500, 1460),
+        source: Source::Measured,
+        kind,
+        trials: 10,
+        base_loss: 0.0,
+        overload_delay: None,
+    }
+}
+
+/// Of an ideal of 38 Mbit/s this share, with nothing lost and no delay.
+fn tcp(share_percent: f64) -> TcpStep {
+    let slot = Sample { lasts: Duration::from_millis(100), ..Sample::default() };
+    let report = ConnectionReport { rtt_min: Some(RTT), ..ConnectionReport::default() };
+    TcpStep {
+        direction: Direction::Download,
+        bidirectional: false,
+        role: Role::Throughput,
+        window_fraction: 1.0,
+        connections: 4,
+        window_bytes: 64_000,
+        bdp_bytes: 250_000,
+        sender: Sender::Bulk,
+        congestion_control: "cubic".into(),
+        mss_bytes: 1448,
+        good_bytes: 1_000_000,
+        transmitted_bytes: Some(1_000_000),
+        retransmitted_bytes: Some(0),
+        transfer: Duration::from_secs(40),
+        throughput_l4: Rate::mbps(38).scaled(share_percent / 100.0),
+        ideal_l4: Rate::mbps(38),
+        ideal_strict_l4: Rate::mbps(38),
+        transfer_time_ratio: None,
+        efficiency_percent: Some(100.0),
+        buffer_delay_percent: Some(0.0),
+        rtt_mean: Some(RTT),
+        series: Vec::from([slot]),
+        flows: Vec::from([Connection {
+            report,
+            throughput_l4: Rate::mbps(10),
+            transfer_time_ratio: None,
+            efficiency_percent: None,
+            buffer_delay_percent: None,
+        }]),
+    }
+}
+
+fn judged(plan: &Plan, limit: Bottleneck, tcp: TcpStep, health: &Health) -> Verdict {
+    let steps = [Step::Bottleneck(limit), Step::Tcp(tcp)];
+    judge(plan, &steps, &checks(&steps, health), None)
+}
+
+/// The status and the codes behind a policer, with a tester that has nothing against itself.
+fn said(tcp: TcpStep) -> (Status, Vec<&'static str>) {
+    let verdict = judged(&plan(), limit(LimitKind::Policer), tcp, &Health::default());
+    (verdict.status, verdict.reasons.iter().map(|reason| reason.code).collect())
+}
+
+fn failed(code: &'static str) -> (Status, Vec<&'static str>) {
+    (Status::Fail, Vec::from([code]))
+}
+
+#[test]
+fn what_carries_the_share_that_was_asked_passes() {
+    assert_eq!(said(tcp(95.0)), (Status::Pass, Vec::from(["throughput_met"])));
+    assert_eq!(said(tcp(94.9)).0, Status::Fail);
+}
+
+#[test]
+fn a_bad_transfer_time_is_told_from_by_efficiency_and_buffer_delay() {
+    let lossy = TcpStep { efficiency_percent: Some(99.0), ..tcp(50.0) };
+    assert_eq!(said(lossy.clone()), failed("throughput_low_retransmissions"));
+    let late = TcpStep { buffer_delay_percent: Some(80.0), ..tcp(50.0) };
+    assert_eq!(said(late), failed("throughput_low_delay"));
+    let both = TcpStep { buffer_delay_percent: Some(80.0), ..lossy };
+    assert_eq!(said(both), failed("throughput_low_delay"));
+    assert_eq!(said(tcp(50.0)), failed("throughput_low_unexplained"));
+    assert_eq!(said(TcpStep { good_bytes: 0, ..tcp(0.0) }), failed("throughput_none"));
+}
+
+/// Four windows of 64,000 bytes in segments of 1448, of which each is a frame of 1518 bytes:
+/// 256,000 × 1518 / 1448 = 268,376.
+#[test]
+fn behind_a_policer_the_burst_size_that_the_windows_need_is_named() {
+    let lossy = TcpStep { efficiency_percent: Some(99.0), ..tcp(50.0) };
+    let behind = |kind| {
+        let verdict = judged(&plan(), limit(kind), lossy.clone(), &Health::default());
+        verdict.reasons[0].text.clone()
+    };
+    assert!(behind(LimitKind::Policer).contains("268 KB"), "{}", behind(LimitKind::Policer));
+    assert!(!behind(LimitKind::Queue).contains("KB"));
+}
+
+#[test]
+fn efficiency_and_buffer_delay_are_judged_where_a_limit_was_asked_for() {
+    let step =
+        TcpStep { efficiency_percent: Some(98.0), buffer_delay_percent: Some(20.0), ..tcp(100.0) };
+    assert_eq!(said(step.clone()).0, Status::Pass);
+    let mut plan = plan();
+    plan.thresholds.efficiency_percent = Some(99.0);
+    plan.thresholds.buffer_delay_percent = Some(10.0);
+    let verdict = judged(&plan, limit(LimitKind::Queue), step, &Health::default());
+    let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code).collect();
+    assert_eq!(
+        (verdict.status, codes),
+        (Status::Fail, Vec::from(["efficiency_low", "buffer_delay_high"]))
+    );
+}
+
+/// Both directions loaded: 65 % over a queue, as much as alone behind a policer.
+#[test]
+fn both_directions_at_once_are_asked_for_less_over_a_queue() {
+    let both = TcpStep { bidirectional: true, ..tcp(70.0) };
+    let status =
+        |kind, plan: &Plan| judged(plan, limit(kind), both.clone(), &Health::default()).status;
+    assert_eq!(status(LimitKind::Queue, &plan()), Status::Pass);
+    assert_eq!(status(LimitKind::Policer, &plan()), Status::Fail);
+    let mut strict = plan();
+    strict.thresholds.bidirectional_percent = Some(75.0);
+    assert_eq!(status(LimitKind::Queue, &strict), Status::Fail);
+}
+
+#[test]
+fn a_path_that_carries_more_than_the_tester_sends_is_not_judged() {
+    let verdict = judged(&plan(), limit(LimitKind::NotReached), tcp(10.0), &Health::default());
+    assert_eq!(verdict.status, Status::Info);
+    assert_eq!(verdict.reasons[0].code, "bottleneck_not_reached");
+}
+
+#[test]
+fn what_the_tester_has_against_itself_makes_a_run_invalid() {
+    let health = |code: &str| {
+        let mut health =
+            Health { frames_planned: 1000, frames_received: 1000, ..Health::default() };
+        match code {
+            // 11 of 1011 are 1.09 %, 11 of 1000 1.1 %: more than one.
+            "tester_drops" => health.frames_dropped = 11,
+            "frames_unsent" => health.frames_unsent = 11,
+            "tester_stall" => health.longest_stall = Duration::from_millis(501),
+            other => panic!("nothing is known of {other}"),
+        }
+        health
+    };
+    for code in ["tester_drops", "frames_unsent", "tester_stall"] {
+        let verdict = judged(&plan(), limit(LimitKind::Policer), tcp(50.0), &health(code));
+        assert_eq!((verdict.status, verdict.reasons[0].code), (Status::Invalid, code));
+    }
+    // In a trial of two days looks are two seconds apart, and say nothing of one stall.
+    let mut coarse = tcp(100.0);
+    coarse.series[0].lasts = Duration::from_secs(48 * 3600);
+    let verdict = judged(&plan(), limit(LimitKind::Policer), coarse, &health("tester_stall"));
+    assert_eq!(verdict.status, Status::Pass);
+}
+
+#[test]
+fn a_thread_that_had_a_processor_to_itself_explains_what_was_not_sent() {
+    let codes = |frames_unsent, busiest_unsent| {
+        let health =
+            Health { frames_planned: 1000, frames_unsent, busiest_unsent, ..Health::default() };
+        let verdict = judged(&plan(), limit(LimitKind::Policer), tcp(100.0), &health);
+        let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code).collect();
+        codes
+    };
+    assert_eq!(codes(11, 0.99), ["frames_unsent", "busiest_thread", "throughput_met"]);
+    assert_eq!(codes(11, 0.5), ["frames_unsent", "throughput_met"]);
+    assert_eq!(codes(5, 0.99), ["throughput_met"], "half a percent is within the limit");
+}
+
+#[test]
+fn more_than_the_ideal_says_that_the_bottleneck_is_another() {
+    let invalid = said(tcp(106.0));
+    assert_eq!(
+        invalid,
+        (Status::Invalid, Vec::from(["throughput_within_ideal", "throughput_met"]))
+    );
+    let given = Bottleneck { source: Source::Given, ..limit(LimitKind::Policer) };
+    let verdict = judged(&plan(), given, tcp(106.0), &Health::default());
+    assert_eq!(verdict.status, Status::Pass, "what was given is no measurement");
+}
+
+#[test]
+fn a_round_trip_below_the_baseline_says_that_it_was_none() {
+    let baseline = |rtt| {
+        let rtt = RttSummary { min: rtt, mean: rtt, p99: rtt, max: rtt, samples: 100 };
+        Step::BaselineRtt(BaselineRtt { rtt, sent: 100, answered: 100, by: ProbedBy::Datagrams })
+    };
+    let ok = |rtt| {
+        let all = checks(&[baseline(rtt), Step::Tcp(tcp(100.0))], &Health::default());
+        all.iter().find(|check| check.name == "baseline_rtt_is_lowest").unwrap().ok
+    };
+    // 50 ms were seen: 5 % and 0.1 ms below a baseline of 52 ms that is 49.3 ms, of 53 ms 50.25 ms.
+    assert!(ok(Duration::from_millis(52)));
+    assert!(!ok(Duration::from_millis(53)));
+}
+
+#[test]
+fn whatever_the_verdict_the_path_is_remarked_on() {
+    let hole = PathMtu {
+        direction: Direction::Upload,
+        mtu_bytes: 1400,
+        black_hole: true,
+        probes: 20,
+        by: ProbedBy::Datagrams,
+    };
+    let lossy = Bottleneck { base_loss: 0.05, ..limit(LimitKind::Policer) };
+    let deep = TcpStep { window_fraction: 4.0, buffer_delay_percent: Some(310.0), ..tcp(100.0) };
+    let steps = [Step::PathMtu(hole), Step::Bottleneck(lossy), Step::Tcp(deep)];
+    let verdict = judge(&plan(), &steps, &[], None);
+    let codes: Vec<_> = verdict.reasons.iter().map(|reason| (reason.code, reason.step)).collect();
+    assert_eq!(
+        codes,
+        [
+            ("throughput_met", Some(2)),
+            ("mtu_black_hole", Some(0)),
+            ("loss_too_high_for_tcp", Some(1)),
+            ("deep_queue", Some(2)),
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_was_broken_off_has_no_verdict_but_says_what_is_known() {
+    let steps = [Step::Bottleneck(limit(LimitKind::Policer)), Step::Tcp(tcp(50.0))];
+    let lost = Abort::Lost("the far end is silent".into());
+    let verdict = judge(&plan(), &steps, &[], Some(&lost));
+    let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code).collect();
+    assert_eq!(verdict.status, Status::Aborted);
+    assert_eq!(codes, ["far_end_lost", "throughput_low_unexplained"]);
+}

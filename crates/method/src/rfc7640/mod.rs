@@ -1,0 +1,108 @@
+//! RFC 7640: what devices that police, queue and shape traffic do to bursts.
+
+mod bursts;
+mod capacity;
+mod hunt;
+mod plan;
+mod policer;
+mod queue;
+mod report;
+mod shaper;
+mod stateful;
+mod verdict;
+
+use core::time::Duration;
+
+use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
+
+use crate::path::{self, Packets, mismatch};
+pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
+pub use plan::{
+    BadPlan, Class, Device, Directions, Plan, PolicerPlan, PortClass, QueuePlan, Scheduler,
+    ShaperPlan, TcpPlan,
+};
+pub use report::{
+    BaselineRtt, CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, Pattern, PolicerStep,
+    QueueStep, Report, SchedulerStep, ShaperStep, Stateful, Stateless, Step, Trains, Ttpet,
+};
+
+/// Runs the tests of section 6 that the plan names, in each direction.
+///
+/// The report always comes back, with as many steps as were finished; the second part says why
+/// there are no more, if there are none.
+pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let mut run = Run {
+        plan,
+        bed,
+        report: Report::default(),
+        health: Health::default(),
+        baseline_rtt: Duration::ZERO,
+    };
+    let end = steps(&mut run);
+    let Run { mut report, health, .. } = run;
+    report.deviations = verdict::deviations(plan, &report.steps);
+    report.checks = verdict::checks(&health);
+    report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    (report, end)
+}
+
+//= rfc7640 6
+fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
+    let plan = run.plan;
+    let packets = Packets { family: plan.family, dscp: plan.dscp };
+    let rough_rtt = path::rough_rtt(run, packets)?;
+    let baseline = path::baseline_rtt(run, packets, rough_rtt)?;
+    run.baseline_rtt = baseline.rtt.min;
+    run.report.steps.push(Step::BaselineRtt(baseline));
+    for &direction in plan.directions.list() {
+        if let Some(policer) = &plan.policer {
+            policer::test(run, direction, policer)?;
+        }
+        if let Some(queue) = &plan.queue {
+            queue::test(run, direction, queue)?;
+        }
+        if let Some(shaper) = &plan.shaper {
+            shaper::test(run, direction, shaper)?;
+        }
+        if !plan.capacity.is_empty() {
+            capacity::test(run, direction, &plan.capacity)?;
+        }
+    }
+    Ok(())
+}
+
+/// A run under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: &'a mut dyn Testbed,
+    report: Report,
+    health: Health,
+    baseline_rtt: Duration,
+}
+
+impl Testbed for Run<'_> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let seen = self.bed.run(trial)?;
+        if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+    }
+}
+
+/// What both ends said against themselves, of the trials that count.
+#[derive(Debug, Default)]
+struct Health {
+    received_frames: u64,
+    dropped_packets: u64,
+    spoilt_trials: u32,
+}
+
+impl Health {
+    fn add(&mut self, seen: &Observation) {
+        self.dropped_packets += seen.near.dropped_packets + seen.far.dropped_packets;
+    }
+
+    fn add_bursts(&mut self, reports: &[BurstsReport], seen: &Observation) {
+        self.add(seen);
+        let bursts = reports.iter().flat_map(|report| &report.bursts);
+        self.received_frames += bursts.map(|burst| u64::from(burst.received_frames)).sum::<u64>();
+    }
+}

@@ -1,0 +1,391 @@
+//! What the tests of an RFC 7640 run amount to: self-checks, verdict, reasons, deviations.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use fp_model::{Abort, Rate};
+
+use super::{
+    CapacityClass, CapacityStep, Device, Health, Hunt, Plan, PolicerStep, PortClass, QueueStep,
+    SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
+};
+use crate::verdict::{Check, Reason, Status, Verdict};
+
+/// Of the frames of a run, lost in the tester itself.
+const TESTER_LOSS_PERCENT_MAX: f64 = 0.0;
+/// A bucket that is too large lets every burst through; a sender that is held up within a burst lets
+/// the bucket fill meanwhile, which no more than one burst in so many may show.
+const WHOLE_EXCESS_ONE_IN: u64 = 10;
+
+pub(super) fn checks(health: &Health) -> Vec<Check> {
+    let arrived = health.received_frames + health.dropped_packets;
+    let dropped = 100.0 * health.dropped_packets as f64 / arrived.max(1) as f64;
+    let spoilt = f64::from(health.spoilt_trials);
+    Vec::from([
+        Check::at_most("tester_drops", dropped, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most("spoilt_trials", spoilt, 0.0, "trials"),
+    ])
+}
+
+/// Weighs every test; a run that was broken off has no verdict.
+pub(super) fn judge(
+    plan: &Plan,
+    steps: &[Step],
+    checks: &[Check],
+    abort: Option<&Abort>,
+) -> Verdict {
+    let finished = abort.is_none();
+    let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
+    reasons.extend(checks.iter().filter(|check| !check.ok).map(broken));
+    let invalid = checks.iter().any(|check| !check.ok);
+    let before = reasons.len();
+    for (place, step) in steps.iter().enumerate() {
+        let of_step = failures(plan, step);
+        reasons.extend(of_step.into_iter().map(|(code, text)| Reason {
+            code,
+            text,
+            step: Some(place),
+        }));
+    }
+    let failed = reasons.len() > before;
+    if finished && !failed {
+        reasons.extend(steps.iter().enumerate().filter_map(passed));
+    }
+    let status = match (finished, invalid, failed) {
+        (false, ..) => Status::Aborted,
+        (true, true, _) => Status::Invalid,
+        (true, false, true) => Status::Fail,
+        (true, false, false) => Status::Pass,
+    };
+    Verdict { status, reasons }
+}
+
+fn broken(check: &Check) -> Reason {
+    let what = match check.name {
+        "tester_drops" => "the tester itself dropped packets",
+        _ => "the tester could not send bursts as planned, although it tried again",
+    };
+    check.as_reason(what)
+}
+
+/// Each with its code and its sentence.
+type Failures = Vec<(&'static str, String)>;
+
+fn failures(plan: &Plan, step: &Step) -> Failures {
+    match step {
+        Step::BaselineRtt(_) => Failures::new(),
+        Step::Policer(step) => of_policer(step),
+        Step::Queue(step) => of_queue(step),
+        Step::Scheduler(step) => of_scheduler(plan, step),
+        Step::Shaper(step) => of_shaper(plan, step),
+        Step::Capacity(step) => of_capacity(plan, step),
+    }
+}
+
+//= rfc7640 6.1.1
+fn of_policer(step: &PolicerStep) -> Failures {
+    let depth_bytes = step.cbs_bytes + step.ebs_bytes;
+    policed(&policer::named(step), depth_bytes, &step.compliant, &step.excess, &step.hunt)
+}
+
+fn policed(
+    name: &str,
+    depth_bytes: u64,
+    compliant: &Stateless,
+    excess: &Option<Stateless>,
+    hunt: &Hunt,
+) -> Failures {
+    let mut failures = Failures::new();
+    if !compliant.is_lossless() {
+        let largest = largest(hunt.bsa_bytes);
+        let text = format!(
+            "{name}: {} of {} frames were lost of bursts that CBS and EBS of {depth_bytes} bytes \
+             allow; {largest}",
+            compliant.lost_frames, compliant.sent_frames
+        );
+        failures.push(("compliant_burst_lost", text));
+    }
+    match excess {
+        None => {
+            let text = format!(
+                "{name}: bursts come no faster than CIR and EIR, so nothing can be in excess: test \
+                 over a faster line"
+            );
+            failures.push(("excess_not_possible", text));
+        }
+        Some(excess) if excess.whole_bursts * WHOLE_EXCESS_ONE_IN > excess.bursts => {
+            let text = format!(
+                "{name}: {} of {} bursts of {} bytes came through whole, more than CBS and EBS of \
+                 {depth_bytes} bytes allow",
+                excess.whole_bursts, excess.bursts, excess.burst_bytes
+            );
+            failures.push(("excess_burst_passed", text));
+        }
+        Some(_) => {}
+    }
+    failures
+}
+
+fn largest(bsa_bytes: Option<u64>) -> String {
+    match bsa_bytes {
+        Some(bytes) => format!("bursts of {bytes} bytes lose nothing"),
+        None => String::from("bursts of any size lose something"),
+    }
+}
+
+//= rfc7640 6.2.1.1
+fn of_queue(step: &QueueStep) -> Failures {
+    let name = queue::named(step.direction, "fifo");
+    let mut failures = Failures::new();
+    if !step.stateless.is_lossless() {
+        let text = format!(
+            "{name}: {} of {} frames were lost of bursts that a queue of {} bytes holds; {}",
+            step.stateless.lost_frames,
+            step.stateless.sent_frames,
+            step.queue_bytes,
+            largest(step.hunt.bsa_bytes)
+        );
+        failures.push(("queue_too_short", text));
+    }
+    failures.extend(out_of_order(&name, step.stateless.out_of_order_frames));
+    failures
+}
+
+//= rfc7640 6.2.1.1
+fn of_scheduler(plan: &Plan, step: &SchedulerStep) -> Failures {
+    let name = queue::named(step.direction, step.scheduler);
+    let mut failures = Failures::new();
+    for (place, class) in step.classes.iter().enumerate() {
+        let class_name = format!("{name}, class {}", class.dscp.code_point());
+        let first_of_strict = step.scheduler == "strict" && place == 0;
+        if first_of_strict && !class.stateless.is_lossless() {
+            let text = format!(
+                "{class_name}: {} of {} frames of the class that is served first were lost",
+                class.stateless.lost_frames, class.stateless.sent_frames
+            );
+            failures.push(("first_class_lost", text));
+        }
+        let share = class.share_percent.unwrap_or(0.0);
+        if (share - class.expected_share_percent).abs() > plan.tolerance_percent {
+            let text = format!(
+                "{class_name}: {share:.1} % of what left, {:.1} % expected (within {} points)",
+                class.expected_share_percent, plan.tolerance_percent
+            );
+            failures.push(("share_wrong", text));
+        }
+        failures.extend(out_of_order(&class_name, class.stateless.out_of_order_frames));
+    }
+    failures
+}
+
+//= rfc7640 6.3.1.1
+fn of_shaper(plan: &Plan, step: &ShaperStep) -> Failures {
+    let asked = Asked {
+        name: shaper::named(step.direction),
+        rate_l2: step.rate_l2,
+        at_once_bytes: step.bc_bytes + step.be_bytes,
+        frame_bytes: step.frame_bytes,
+    };
+    asked.shaped(plan, &step.stateless, &step.trains)
+}
+
+/// What a shaper is to do.
+struct Asked {
+    name: String,
+    rate_l2: Rate,
+    at_once_bytes: u64,
+    frame_bytes: u32,
+}
+
+impl Asked {
+    fn shaped(&self, plan: &Plan, stateless: &Stateless, trains: &Trains) -> Failures {
+        let Self { name, at_once_bytes, .. } = self;
+        let mut failures = Failures::new();
+        if !stateless.is_lossless() {
+            let text = format!(
+                "{name}: {} of {} frames were lost of bursts of {} bytes",
+                stateless.lost_frames, stateless.sent_frames, stateless.burst_bytes
+            );
+            failures.push(("shaper_lost", text));
+        }
+        match trains.rate_l2 {
+            None => {
+                let burst_bytes = stateless.burst_bytes;
+                let text =
+                    format!("{name}: bursts of {burst_bytes} bytes came out as they went in");
+                failures.push(("not_shaped", text));
+            }
+            Some(rate) => failures.extend(self.wrong_rate(plan, rate)),
+        }
+        let limit_bytes = *at_once_bytes as f64 * (1.0 + plan.tolerance_percent / 100.0);
+        if let Some(bytes) = trains.bucket_bytes
+            && bytes as f64 > limit_bytes + f64::from(self.frame_bytes)
+        {
+            let text =
+                format!("{name}: {bytes} bytes left at once, Bc and Be allow {at_once_bytes}");
+            failures.push(("shaper_burst_large", text));
+        }
+        failures.extend(out_of_order(name, stateless.out_of_order_frames));
+        failures
+    }
+
+    fn wrong_rate(&self, plan: &Plan, rate: Rate) -> Option<(&'static str, String)> {
+        let mbps = |rate: Rate| rate.as_bps() as f64 / 1e6;
+        let percent = 100.0 * (mbps(rate) / mbps(self.rate_l2) - 1.0);
+        let text = || {
+            format!(
+                "{}: shaped to {:.2} Mbit/s at layer 2, {percent:+.1} % from {:.2}",
+                self.name,
+                mbps(rate),
+                mbps(self.rate_l2)
+            )
+        };
+        (percent.abs() > plan.tolerance_percent).then(|| ("shaper_rate_wrong", text()))
+    }
+}
+
+//= rfc7640 6.1.2
+//= rfc7640 6.3.2
+fn of_capacity(plan: &Plan, step: &CapacityStep) -> Failures {
+    let of_class = |class: &CapacityClass| {
+        let name = capacity::named(step, class);
+        match &class.device {
+            Device::Policer(policer) => {
+                let hunt = class.hunt.clone().unwrap_or_default();
+                policed(&name, policer.depth_bytes(), &class.compliant, &class.excess, &hunt)
+            }
+            Device::Shaper(shaper) => {
+                let asked = Asked {
+                    name,
+                    rate_l2: shaper.rate_l2,
+                    at_once_bytes: shaper.at_once_bytes(),
+                    frame_bytes: step.frame_bytes,
+                };
+                asked.shaped(plan, &class.compliant, &class.trains.unwrap_or_default())
+            }
+        }
+    };
+    step.classes.iter().flat_map(of_class).collect()
+}
+
+fn out_of_order(name: &str, frames: u64) -> Option<(&'static str, String)> {
+    let text = || format!("{name}: {frames} frames came out of order");
+    (frames > 0).then(|| ("out_of_order", text()))
+}
+
+fn passed((place, step): (usize, &Step)) -> Option<Reason> {
+    let text = match step {
+        Step::BaselineRtt(_) => return None,
+        Step::Policer(step) => format!(
+            "{}: bursts of {} bytes pass whole, larger ones do not",
+            policer::named(step),
+            step.hunt.bsa_bytes.unwrap_or_default()
+        ),
+        Step::Queue(step) => format!(
+            "{}: bursts of {} bytes pass whole",
+            queue::named(step.direction, "fifo"),
+            step.stateless.burst_bytes
+        ),
+        Step::Scheduler(step) => {
+            format!("{}: every class got its share", queue::named(step.direction, step.scheduler))
+        }
+        Step::Shaper(step) => format!(
+            "{}: bursts of {} bytes pass whole and in shape",
+            shaper::named(step.direction),
+            step.stateless.burst_bytes
+        ),
+        Step::Capacity(step) => format!(
+            "capacity, {}: {} classes at once pass their bursts, and no more",
+            step.direction,
+            step.classes.len()
+        ),
+    };
+    Some(Reason { code: "as_configured", text, step: Some(place) })
+}
+
+//= rfc7640 6
+/// Where the run departs from the RFC.
+pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let mut deviations = Vec::new();
+    if plan.runs < Plan::RUNS_MIN {
+        deviations.push(format!(
+            "section 6 asks for {} runs of each test, this run had {}",
+            Plan::RUNS_MIN,
+            plan.runs
+        ));
+    }
+    let polices = |class: &PortClass| matches!(class.device, Device::Policer(_));
+    let policers = plan.policer.is_some() || plan.capacity.iter().any(polices);
+    let least = if policers { Plan::POLICER_TRIAL_MIN } else { Plan::TRIAL_MIN };
+    if plan.trial < least {
+        deviations.push(format!(
+            "section 6 asks for runs of {} s, these lasted {:.1} s",
+            least.as_secs(),
+            plan.trial.as_secs_f64()
+        ));
+    }
+    deviations.push(
+        "intervals between bursts are longer than section 6 has them by what a sender may be late"
+            .to_string(),
+    );
+    let hunts = steps.iter().any(|step| match step {
+        Step::Policer(step) => !step.hunt.trials.is_empty(),
+        Step::Queue(step) => !step.hunt.trials.is_empty(),
+        Step::Capacity(step) => {
+            let mut hunts = step.classes.iter().filter_map(|class| class.hunt.as_ref());
+            hunts.any(|hunt| !hunt.trials.is_empty())
+        }
+        Step::BaselineRtt(_) | Step::Scheduler(_) | Step::Shaper(_) => false,
+    });
+    if hunts {
+        deviations.push(
+            "a hunt halves the distance to the burst that failed before it counts up by the 1 KB of \
+             section 5.1.1"
+                .to_string(),
+        );
+    }
+    if steps.iter().any(|step| matches!(step, Step::Policer(_) | Step::Capacity(_))) {
+        deviations.push(
+            "the excess burst of section 6.1.1 is larger by the tokens that come back while it lasts"
+                .to_string(),
+        );
+    }
+    deviations.extend(short_round_trip(plan, steps));
+    deviations.push(
+        "a device is tested on one port, by one flow in each class: the capacity tests of sections \
+         6.1.2, 6.2.2, 6.3.2 and 6.4 ask for all ports too"
+            .to_string(),
+    );
+    if plan.tcp.is_some() {
+        deviations.push(
+            "of the TCP patterns of appendix B, bulk transfer and micro burst are run".to_string(),
+        );
+    } else if plan.queue.is_some() || plan.shaper.is_some() {
+        deviations.push("the stateful tests of section 6 were left out".to_string());
+    }
+    deviations
+}
+
+//= rfc7640 6.2.1.2
+/// The bandwidth-delay product should be that of the queue at least.
+fn short_round_trip(plan: &Plan, steps: &[Step]) -> Option<String> {
+    let queue = plan.queue.as_ref().filter(|_| plan.tcp.is_some())?;
+    let rtt = steps.iter().find_map(|step| match step {
+        Step::BaselineRtt(baseline) => Some(baseline.rtt.min),
+        Step::Policer(_)
+        | Step::Queue(_)
+        | Step::Scheduler(_)
+        | Step::Shaper(_)
+        | Step::Capacity(_) => None,
+    })?;
+    let least = plan.at_l2(queue.bandwidth).time_for(queue.queue_bytes);
+    (rtt < least).then(|| {
+        format!(
+            "section 6.2.1.2 asks for a round trip of {:.2} ms at least, that of the path is {:.2} ms: \
+             windows are as large as the queue instead",
+            least.as_secs_f64() * 1e3,
+            rtt.as_secs_f64() * 1e3
+        )
+    })
+}

@@ -1,0 +1,103 @@
+//! What a run amounts to: steps, verdict, reasons in plain words, the tester's checks of itself.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use fp_model::Abort;
+
+/// What a method found: its steps in the order they ran, and what follows from them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report<S> {
+    pub steps: Vec<S>,
+    pub verdict: Verdict,
+    pub checks: Vec<Check>,
+    /// Where the run departs from its standard, each a sentence.
+    pub deviations: Vec<String>,
+}
+
+impl<S> Default for Report<S> {
+    fn default() -> Self {
+        Self {
+            steps: Vec::new(),
+            verdict: Verdict::default(),
+            checks: Vec::new(),
+            deviations: Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    pub status: Status,
+    pub reasons: Vec<Reason>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    Pass,
+    Fail,
+    Invalid,
+    /// There was nothing to judge by.
+    Info,
+    #[default]
+    Aborted,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Invalid => "invalid",
+            Self::Info => "info",
+            Self::Aborted => "aborted",
+        })
+    }
+}
+
+/// Why the verdict is what it is, in plain words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    pub code: &'static str,
+    pub text: String,
+    /// Place of the step among the report's steps.
+    pub step: Option<usize>,
+}
+
+/// A self-check: was the network measured, or the tester?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub name: &'static str,
+    pub ok: bool,
+    pub value: f64,
+    pub limit: f64,
+    pub unit: &'static str,
+}
+
+impl Reason {
+    /// Why a run was broken off.
+    pub fn of_abort(abort: &Abort) -> Self {
+        let code = match abort {
+            Abort::Stopped => "stopped",
+            Abort::Lost(_) => "far_end_lost",
+            Abort::Testbed(_) => "trial_not_run",
+        };
+        Self { code, text: abort.to_string(), step: None }
+    }
+}
+
+impl Check {
+    /// A check that holds up to `limit`.
+    pub(crate) fn at_most(name: &'static str, value: f64, limit: f64, unit: &'static str) -> Self {
+        Self { name, ok: value <= limit, value, limit, unit }
+    }
+
+    /// Why a run with this check broken says nothing; `what` in plain words.
+    pub(crate) fn as_reason(&self, what: &str) -> Reason {
+        let Self { name, value, limit, unit, .. } = *self;
+        let text = format!("{what} ({value:.2} {unit}, limit {limit:.2})");
+        Reason { code: name, text, step: None }
+    }
+}

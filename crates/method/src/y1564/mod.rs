@@ -1,0 +1,151 @@
+//! Service activation in the style of ITU-T Y.1564: each service by itself, then all at once.
+//!
+//! The Recommendation is not public. What is done here follows the descriptions that operators and
+//! makers of testers have published; every report says so.
+
+mod availability;
+mod configuration;
+mod figures;
+mod judge;
+mod offer;
+mod performance;
+mod plan;
+mod rates;
+mod report;
+mod step;
+mod verdict;
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, Direction, FlowSpec, Load, Observation, ProbesLoad, RttSummary, Testbed, Timing, Trial,
+};
+
+pub use availability::{Availability, Second};
+pub use plan::{
+    Colours, Configuration, Criteria, Directions, Frames, PERFORMANCE_DEFAULT, Plan, Service, Tcp,
+    Traffic,
+};
+pub use rates::{Profile, eir_step_passes, policing_rate, step_load};
+pub use report::{
+    Figures, Ftd, IrSpan, Measured, Offered, Report, ServiceStep, Shortfall, Step, TcpFigures,
+};
+
+use crate::path::{BaselineRtt, mismatch};
+use crate::verdict::Status;
+use offer::Offer;
+
+/// A trial spoilt by the tester is repeated so often at most.
+const REPEATS_MAX: u32 = 5;
+/// Before a round trip is known: longer than any terrestrial path and most satellites.
+const UNKNOWN_RTT: Duration = Duration::from_millis(700);
+
+/// Tests each service by itself and then all of them at once, as far as the plan asks for it.
+///
+/// The report always comes back, with as many steps as were finished; the second part says why
+/// there are no more, if there are none.
+pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let mut run = Run { plan, bed, report: Report::default(), rtt: Duration::ZERO };
+    let end = steps(&mut run);
+    let mut report = run.report;
+    report.deviations = verdict::deviations(plan);
+    report.checks = verdict::checks(&report.steps);
+    report.verdict = verdict::judge(plan, &report, end.as_ref().err());
+    (report, end)
+}
+
+fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
+    let plan = run.plan;
+    round_trips(run)?;
+    if let Some(configuration) = &plan.configuration {
+        for place in 0..plan.services.len() {
+            configuration::test(run, configuration, place)?;
+        }
+    }
+    match plan.performance {
+        Some(lasts) => performance::test(run, lasts),
+        None => Ok(()),
+    }
+}
+
+/// A run under way.
+struct Run<'a> {
+    plan: &'a Plan,
+    bed: &'a mut dyn Testbed,
+    report: Report,
+    /// The longest of the services' round trips on the idle path.
+    rtt: Duration,
+}
+
+impl Run<'_> {
+    /// Offers a trial until the tester has not spoilt it or there are no more `repeats`.
+    fn offer(
+        &mut self,
+        offer: &Offer,
+        repeats: u32,
+        judged: impl Fn(&Observation) -> Result<Vec<ServiceStep>, Abort>,
+    ) -> Result<Vec<ServiceStep>, Abort> {
+        let mut tries = 1;
+        loop {
+            let seen = self.bed.run(&offer.trial)?;
+            if seen.flows.len() != offer.trial.flows.len() {
+                return Err(mismatch(&offer.trial));
+            }
+            let steps = judged(&seen)?;
+            if tries > repeats || steps.iter().all(|step| step.status != Status::Invalid) {
+                return Ok(steps.into_iter().map(|step| ServiceStep { tries, ..step }).collect());
+            }
+            tries += 1;
+        }
+    }
+}
+
+/// Probes every service's class at once: how long to wait for late frames, and whether anything
+/// comes back at all.
+fn round_trips(run: &mut Run<'_>) -> Result<(), Abort> {
+    let load = ProbesLoad {
+        packet_bytes: 100,
+        answer_bytes: 100,
+        count: 50,
+        interval: Duration::from_millis(20),
+    };
+    let flow = |service: &Service| FlowSpec {
+        vlan_tags: service.vlan_tags,
+        ..FlowSpec::new(Direction::Upload, run.plan.family, service.dscp, Load::Probes(load))
+    };
+    let trial = Trial {
+        name: "round trip of each service".into(),
+        flows: run.plan.services.iter().map(flow).collect(),
+        timing: Timing {
+            warm_up: Duration::ZERO,
+            steady: load.interval * load.count,
+            settle: crate::path::settle(UNKNOWN_RTT),
+        },
+    };
+    let seen = run.bed.run(&trial)?;
+    let reports = crate::path::probes(&trial, &seen)?;
+    let mut known = Vec::<RttSummary>::new();
+    for (service, report) in run.plan.services.iter().zip(reports) {
+        let Some(rtt) = report.rtt else { continue };
+        known.push(rtt);
+        run.report.steps.push(Step::BaselineRtt {
+            service: service.name.clone(),
+            baseline: BaselineRtt {
+                rtt,
+                sent: report.sent,
+                answered: report.answered,
+                by: report.by,
+            },
+        });
+    }
+    let longest = known.iter().map(|rtt| rtt.max).max();
+    run.rtt = longest.ok_or_else(|| {
+        Abort::Lost(
+            "no UDP probe of any service came back from the far end: open its UDP ports, or look \
+             for a firewall between the ends"
+                .into(),
+        )
+    })?;
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! The words of the trade: units, trials and what was observed.
+//!
+//! Everything here is a value. Nothing here reads a clock, opens a socket or prints.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod evidence;
+mod frame_sizes;
+mod frames_report;
+mod observation;
+mod quantity;
+mod testbed;
+mod trial;
+mod units;
+
+pub use evidence::{Evidence, Recorder, Replay};
+pub use frame_sizes::{FrameSizes, FrameSizesError};
+pub use frames_report::{
+    DelaySummary, Deviations, DscpCount, EcnCount, FramesReport, Gaps, Jitter, LossySecond, SentBy,
+};
+pub use observation::{
+    ArrivedRun, BurstReport, BurstsReport, ConnectionReport, FlowReport, HostFacts, Observation,
+    ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport, TesterHealth,
+};
+pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
+pub use testbed::{Abort, Event, Testbed};
+pub use trial::{
+    BurstsLoad, CongestionControl, Direction, Family, FlowSpec, FramesLoad, Load, MicroBursts,
+    Pace, ProbesLoad, Sender, Slot, Step, TcpLoad, Timing, Trial,
+};
+pub use units::{Dscp, Ecn, Layer, LayeredRate, PacketLayout, Rate, Time};

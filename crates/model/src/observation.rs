@@ -1,0 +1,280 @@
+//! What became of a trial, flow by flow, as both ends saw it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::trial::{nanos, nanos_if_known};
+use crate::{Dscp, FramesReport, Rate};
+
+/// One report for each flow of the trial, in the trial's order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    pub flows: Vec<FlowReport>,
+    pub near: TesterHealth,
+    pub far: TesterHealth,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "a trial has a handful of them")]
+pub enum FlowReport {
+    Probes(ProbesReport),
+    Frames(FramesReport),
+    Bursts(BurstsReport),
+    Tcp(TcpReport),
+}
+
+/// How probes fared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbesReport {
+    /// Probes that left the near end.
+    pub sent: u64,
+    /// Probes that the near end's own kernel refused because they do not fit its interface.
+    pub refused: u64,
+    /// Distinct probes that reached the far end.
+    pub arrived: u64,
+    /// Distinct probes whose answer came back.
+    pub answered: u64,
+    /// ICMP messages "packet too big" that an end received for them.
+    pub too_big_answers: u64,
+    /// Without the time the far end took to answer.
+    pub rtt: Option<RttSummary>,
+    #[serde(default, skip_serializing_if = "ProbedBy::is_datagrams")]
+    pub by: ProbedBy,
+}
+
+/// What stood for the probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbedBy {
+    /// UDP, which the far end answers itself.
+    #[default]
+    Datagrams,
+    /// TCP to a far end that does not know of probes: its kernel's answers to the handshakes of
+    /// connections, and whether full segments were acknowledged or came.
+    Tcp,
+}
+
+impl ProbedBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    const fn is_datagrams(&self) -> bool {
+        matches!(self, Self::Datagrams)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RttSummary {
+    #[serde(rename = "min_ns", with = "nanos")]
+    pub min: Duration,
+    #[serde(rename = "mean_ns", with = "nanos")]
+    pub mean: Duration,
+    #[serde(rename = "p99_ns", with = "nanos")]
+    pub p99: Duration,
+    #[serde(rename = "max_ns", with = "nanos")]
+    pub max: Duration,
+    pub samples: u64,
+}
+
+impl RttSummary {
+    /// Of all `samples`; `None` where there are none. The 99th percentile is the smallest sample
+    /// that at least 99 % of them do not exceed.
+    pub fn of(mut samples: Vec<Duration>) -> Option<Self> {
+        samples.sort_unstable();
+        let (min, max) = (*samples.first()?, *samples.last()?);
+        let count = samples.len() as u128;
+        let sum: u128 = samples.iter().map(Duration::as_nanos).sum();
+        let rank = (samples.len() * 99).div_ceil(100);
+        Some(Self {
+            min,
+            mean: Duration::from_nanos((sum / count) as u64),
+            p99: samples[rank - 1],
+            max,
+            samples: count as u64,
+        })
+    }
+}
+
+/// How bursts fared, one way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BurstsReport {
+    /// Bursts due in the steady time.
+    pub planned_bursts: u32,
+    /// In the order in which they were due; those that were not sent at all are left out.
+    pub bursts: Vec<BurstReport>,
+    pub out_of_order_frames: u64,
+    pub duplicate_frames: u64,
+    /// Frames that arrived spoilt.
+    pub corrupt_frames: u64,
+    /// Bytes of layer 2 frames.
+    pub series: Vec<Sample>,
+}
+
+/// One burst. Times are on the near end's clock, from the instant at which the burst was due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BurstReport {
+    /// Place among the planned bursts.
+    pub burst: u32,
+    pub sent_frames: u32,
+    /// Frames that arrived, each counted once.
+    pub received_frames: u32,
+    /// When the first and the last frame left.
+    #[serde(rename = "sent_from_ns", with = "nanos")]
+    pub sent_from: Duration,
+    #[serde(rename = "sent_until_ns", with = "nanos")]
+    pub sent_until: Duration,
+    /// The frames that arrived, in the order of their numbers. Of a trial with very many runs the
+    /// last ones are left out: then they have fewer frames together than were received.
+    pub arrived: Vec<ArrivedRun>,
+}
+
+/// Successive frames of a burst that all arrived, with the same code point.
+///
+/// A run is cut after [`ArrivedRun::FRAMES_MAX`] frames, and where nothing arrived for longer than
+/// [`ArrivedRun::SILENCE_MAX`], so that runs draw the curve of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrivedRun {
+    /// The number of its first frame in the burst, from 0.
+    pub first: u32,
+    pub frames: u32,
+    /// As received; `None` where the receiver cannot see it.
+    pub dscp: Option<Dscp>,
+    /// When its first and its last frame arrived.
+    #[serde(rename = "from_ns", with = "nanos")]
+    pub from: Duration,
+    #[serde(rename = "until_ns", with = "nanos")]
+    pub until: Duration,
+}
+
+impl ArrivedRun {
+    pub const FRAMES_MAX: u32 = 32;
+    pub const SILENCE_MAX: Duration = Duration::from_millis(1);
+}
+
+/// How a group of TCP connections fared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpReport {
+    pub connections: Vec<ConnectionReport>,
+    /// From the start of the trial to its end, warm-up included; payload bytes, all connections.
+    pub series: Vec<Sample>,
+    /// Payload that all connections delivered from first to last byte, warm-up included.
+    pub whole_good_bytes: u64,
+    /// From the start of the trial, when senders may begin, to the last byte of that.
+    #[serde(rename = "whole_until_ns", with = "nanos")]
+    pub whole_until: Duration,
+}
+
+/// One connection during the steady time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConnectionReport {
+    /// Payload received once and in order.
+    pub good_bytes: u64,
+    /// Payload sent, retransmissions included; `None` where the sender does not tell.
+    pub transmitted_bytes: Option<u64>,
+    /// Of a sender that counts segments alone, as many full ones.
+    pub retransmitted_bytes: Option<u64>,
+    /// Of the round trips that the sender's stack measured.
+    #[serde(rename = "rtt_mean_ns", with = "nanos_if_known")]
+    pub rtt_mean: Option<Duration>,
+    #[serde(rename = "rtt_min_ns", with = "nanos_if_known")]
+    pub rtt_min: Option<Duration>,
+    /// Largest window that the receiver advertised, as the sender's kernel read it.
+    pub window_effective_bytes: Option<u64>,
+    /// Payload of a full segment, options taken off.
+    pub segment_bytes: Option<u32>,
+    /// As the kernel says after it was set.
+    pub congestion_control: String,
+    #[serde(rename = "receive_window_limited_ns", with = "nanos_if_known")]
+    pub receive_window_limited: Option<Duration>,
+    #[serde(rename = "send_buffer_limited_ns", with = "nanos_if_known")]
+    pub send_buffer_limited: Option<Duration>,
+    /// Time with data to send.
+    #[serde(rename = "busy_ns", with = "nanos_if_known")]
+    pub busy: Option<Duration>,
+    /// Segments with payload, as the sender's kernel counts them, retransmissions included.
+    #[serde(default)]
+    pub sent_segments: Option<u64>,
+    /// The same, as the receiver's kernel counts them.
+    #[serde(default)]
+    pub received_segments: Option<u64>,
+    /// With what code point the sender's packets arrive; `None` where the receiver's kernel does
+    /// not say.
+    #[serde(default)]
+    pub dscp_received: Option<Dscp>,
+}
+
+/// One slot of a series; times are on the near end's clock, from the start of the trial. What one
+/// end alone could tell is `None` where it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    #[serde(rename = "at_ns", with = "nanos")]
+    pub at: Duration,
+    #[serde(rename = "lasts_ns", with = "nanos")]
+    pub lasts: Duration,
+    /// In the steady time.
+    pub steady: bool,
+    pub sent_bytes: Option<u64>,
+    pub received_bytes: Option<u64>,
+    pub retransmitted_bytes: Option<u64>,
+    /// Mean over the connections.
+    #[serde(rename = "rtt_ns", with = "nanos_if_known")]
+    pub rtt: Option<Duration>,
+    /// Sum over the connections.
+    pub cwnd_bytes: Option<u64>,
+}
+
+impl Sample {
+    pub fn received_rate(&self) -> Option<Rate> {
+        self.received_bytes.map(|bytes| Rate::over(bytes, self.lasts))
+    }
+}
+
+/// What an end knows against its own figures of one trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TesterHealth {
+    /// Frames or packets that this end itself dropped: socket buffers, rings.
+    pub dropped_packets: u64,
+    /// The longest that a thread of the trial was kept from running.
+    #[serde(rename = "longest_stall_ns", with = "nanos")]
+    pub longest_stall: Duration,
+    /// Share of one processor that the busiest thread of the trial used, 0 to 1.
+    pub busiest_thread: f64,
+    /// By what this end received frames or bursts, if it did: the slowest, where flows differ.
+    pub receiver: Option<Receiver>,
+}
+
+/// How an end takes frames from its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Receiver {
+    /// By a system call for each batch.
+    Socket,
+    /// From memory that it shares with the kernel.
+    Ring,
+}
+
+/// What is known of the host at one end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    pub name: String,
+    pub kernel: String,
+    pub processors: u32,
+    pub version: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_99th_percentile_of_a_hundred_samples_is_the_99th() {
+        let samples = (1..=100).rev().map(Duration::from_millis).collect();
+        let rtt = RttSummary::of(samples).unwrap();
+        assert_eq!(rtt.p99, Duration::from_millis(99));
+        assert_eq!(rtt.mean, Duration::from_micros(50_500));
+        assert_eq!((rtt.min, rtt.max), (Duration::from_millis(1), Duration::from_millis(100)));
+        assert_eq!(RttSummary::of(Vec::new()), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! A network in a box: links and TCP endpoints as state machines that are told the time.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod link;
+pub mod meter;
+pub mod path;
+pub mod sim;
+pub mod stream;
+pub mod tcp;

@@ -1,0 +1,134 @@
+//! Trials under a virtual clock: a simulated minute in a fraction of a second.
+//!
+//! The links are those of the lab and the TCP is `crate::tcp`; this drives both from one queue of
+//! events. Both ends are ideal: they react at once, drop nothing and share one clock.
+
+mod bursts;
+mod flow;
+mod frames;
+mod network;
+mod probes;
+mod series;
+mod tcp;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use fp_model::{Abort, Event, FlowReport, Observation, Slot, Testbed, Time, Trial};
+
+use crate::path::PathSpec;
+use flow::Flow;
+use network::{Happening, Network};
+
+/// A near end and a far end with an emulated path between them, in virtual time.
+///
+/// The path lives as long as the testbed, its clock goes on from trial to trial, and the same
+/// seed, path and trials give the same observations.
+pub struct SimTestbed {
+    network: Network,
+    watcher: Option<Box<dyn FnMut(Event) + Send>>,
+}
+
+impl SimTestbed {
+    pub fn new(path: &PathSpec, seed: u64) -> Self {
+        Self { network: Network::new(path, seed), watcher: None }
+    }
+
+    /// Tells `watcher` of each trial, each slot and each observation, as fast as they come.
+    #[must_use]
+    pub fn with_events(self, watcher: impl FnMut(Event) + Send + 'static) -> Self {
+        Self { watcher: Some(Box::new(watcher)), ..self }
+    }
+
+    /// How long the trials so far would have taken on a real network.
+    pub fn simulated(&self) -> Duration {
+        self.network.now().since(Time::ZERO)
+    }
+
+    /// Happenings simulated so far: frames that arrived, timers that rang.
+    pub const fn happenings(&self) -> u64 {
+        self.network.happenings()
+    }
+
+    fn tell(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher(event());
+        }
+    }
+
+    /// Plays one slot after the other, and after the last one until no flow waits any more.
+    fn play(&mut self, trial: &Trial, flows: &mut [Flow]) {
+        let start = self.network.now();
+        for slot in trial.timing.grid() {
+            if slot.start == trial.timing.warm_up + trial.timing.steady {
+                flows.iter_mut().for_each(Flow::stop);
+            }
+            self.play_until(start + slot.end, flows);
+            self.close_slot(slot, flows);
+        }
+        if let Some(end) = flows.iter().filter_map(Flow::ends_at).max() {
+            self.play_until(end, flows);
+        }
+    }
+
+    fn close_slot(&mut self, slot: Slot, flows: &mut [Flow]) {
+        for (index, flow) in flows.iter_mut().enumerate() {
+            if let Some(sample) = flow.close_slot(slot) {
+                let direction = flow.direction();
+                self.tell(|| Event::Sampled { flow: index, direction, sample });
+            }
+        }
+    }
+
+    /// All that happens before `end`.
+    fn play_until(&mut self, end: Time, flows: &mut [Flow]) {
+        while !flows.iter().all(Flow::is_over) {
+            let Some(happening) = self.network.next_before(end) else {
+                self.network.pass_to(end);
+                return;
+            };
+            match happening {
+                Happening::Arrival { flow, packet, dscp } => {
+                    flows[flow].on_packet(packet, dscp, &mut self.network);
+                }
+                Happening::Corrupt { flow } => flows[flow].on_corrupt(),
+                Happening::TooBig { flow } => flows[flow].on_too_big(),
+                Happening::Alarm { flow, sleeper } => {
+                    flows[flow].on_alarm(sleeper, &mut self.network);
+                }
+            }
+        }
+    }
+}
+
+impl Testbed for SimTestbed {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        self.network.begin_trial();
+        let each = trial.flows.iter().enumerate();
+        let flows: Result<Vec<Flow>, Abort> =
+            each.map(|(index, spec)| Flow::new(index, spec, trial.timing, &self.network)).collect();
+        let mut flows = flows?;
+        self.tell(|| Event::Started(trial.clone()));
+        for flow in &mut flows {
+            flow.start(&mut self.network);
+        }
+        self.play(trial, &mut flows);
+        let reports: Vec<FlowReport> = flows.into_iter().map(Flow::into_report).collect();
+        let observation = Observation { flows: reports, ..Observation::default() };
+        self.tell(|| Event::Finished(observation.clone()));
+        Ok(observation)
+    }
+}
+
+impl fmt::Debug for SimTestbed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimTestbed").field("simulated", &self.simulated()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod paces;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! One-way streams of numbered frames: when each is due, and what both ends make of those that travel.
+//!
+//! Both ends of the engine and those of the simulator keep count by the same code. It is told of
+//! frames and of times since the start of the trial, by the clock of the end that it works for.
+
+mod arrivals;
+mod delays;
+mod departures;
+mod deviations;
+mod losses;
+mod report;
+mod scatter;
+mod schedule;
+mod sequence;
+mod span;
+mod spells;
+mod writes;
+
+pub use arrivals::{Arrival, ArrivalTally, DelayStatistics, ReceivedFrames};
+pub use departures::{DepartureTally, SentFrames};
+pub use report::frames_report;
+pub use schedule::{Cursor, Due, Schedule};
+pub use sequence::{Arrived, SeenSequences};
+pub use spells::SPELLS_MAX;
+pub use writes::PacedWrites;

@@ -1,0 +1,195 @@
+//! The steps of a burst test in JSON.
+
+use fp_method::burst::{
+    Bounds, BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep,
+    SecondBucket, Step,
+};
+use fp_model::Direction;
+use serde_json::{Map, Value, json};
+
+use super::ms;
+use super::path::path_mtu;
+
+pub(super) fn step(step: &Step) -> Value {
+    match step {
+        Step::PathMtu(mtu) => path_mtu(mtu),
+        Step::Line(line) => self::line(line),
+        Step::Cbs(step) => cbs(step),
+        Step::Rate(step) => rate(step),
+        Step::Policing(step) => policing(step),
+        Step::Discovery(step) => discovery(step),
+    }
+}
+
+fn line(line: &Line) -> Value {
+    json!({
+        "name": "line",
+        "direction": line.direction,
+        "rate_l1_bps": line.rate_l1.as_bps(),
+        "frame_bytes": line.frame_bytes,
+    })
+}
+
+fn cbs(step: &CbsStep) -> Value {
+    let mut fields = json!({
+        "name": "cbs",
+        "direction": direction(step.direction, step.bidirectional),
+        "way": step.direction,
+        "flow_direction": step.direction,
+        "frame_bytes": step.frame_bytes,
+        "cir_bps": step.cir.rate.as_bps(),
+        "cir_layer": step.cir.layer,
+        "configured_burst_bytes": step.configured_burst_bytes,
+        "tx_burst_bytes": step.tx_burst_bytes,
+        "rx_burst_bytes_mean": step.rx_burst_bytes_mean,
+        "frames_sent": step.frames_sent,
+        "frames_received": step.frames_received,
+        "frames_lost": step.frames_lost(),
+        "frames_marked": step.frames_marked,
+        "bursts": step.bursts,
+        "period_ms": ms(step.period),
+        "trials": step.trials,
+        "flaw": step.flaw.map(|flaw| flaw.to_string()),
+        "pass": step.pass,
+    });
+    add(&mut fields, times(&step.times));
+    fields
+}
+
+fn rate(step: &RateStep) -> Value {
+    json!({
+        "name": "rate",
+        "direction": direction(step.direction, step.bidirectional),
+        "way": step.direction,
+        "flow_direction": step.direction,
+        "frame_bytes": step.frame_bytes,
+        "cir_bps": step.cir.rate.as_bps(),
+        "cir_layer": step.cir.layer,
+        "measured_cir_bps": step.measured.map(fp_model::Rate::as_bps),
+        "deviation_percent": step.deviation_percent,
+        "pass": step.pass,
+    })
+}
+
+fn policing(step: &PolicingStep) -> Value {
+    let mut fields = json!({
+        "name": "policing",
+        "direction": direction(step.direction, step.bidirectional),
+        "way": step.direction,
+        "flow_direction": step.direction,
+        "frame_bytes": step.frame_bytes,
+        "cir_bps": step.cir.rate.as_bps(),
+        "cir_layer": step.cir.layer,
+        "configured_burst_bytes": step.configured_burst_bytes,
+        "tx_burst_bytes": step.tx_burst_bytes,
+        "rx_burst_bytes_mean": step.rx_burst_bytes_mean,
+        "frames_sent": step.frames_sent,
+        "frames_received": step.frames_received,
+        "frames_lost": step.frames_lost(),
+        "bursts": step.bursts,
+        "estimated_cbs_bytes": step.estimate.map(|bounds| bounds.estimate),
+        "estimated_cbs_bytes_at_least": step.estimate.map(|bounds| bounds.at_least),
+        "estimated_cbs_bytes_at_most": step.estimate.map(|bounds| bounds.at_most),
+        "estimated_cbs_bytes_by_last_passed": step.estimate_last_passed_bytes,
+        "deviation_percent": step.deviation_percent,
+        "trials": step.trials,
+        "flaw": step.flaw.map(|flaw| flaw.to_string()),
+        "pass": step.pass,
+    });
+    add(&mut fields, times(&step.times));
+    fields
+}
+
+fn times(times: &BurstTimes) -> Value {
+    json!({
+        "line_burst_ms": ms(times.at_line_rate),
+        "tx_burst_ms": ms(times.sent),
+        "rx_burst_ms": times.received.map(ms),
+    })
+}
+
+fn discovery(step: &Discovery) -> Value {
+    let mut fields = json!({
+        "name": "discovery",
+        "direction": step.direction,
+        "line_rate_l1_bps": step.line_l1.as_bps(),
+        "trials": step.trials,
+        "sending_s": step.sending.as_secs_f64(),
+    });
+    add(&mut fields, found(&step.found));
+    fields
+}
+
+fn found(found: &Discovered) -> Value {
+    match found {
+        Discovered::NoPolicer { sent_bytes, loss_percent } => json!({
+            "found": "no_policer",
+            "sent_bytes": sent_bytes,
+            "loss_percent": loss_percent,
+        }),
+        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked } => {
+            let mut fields = json!({
+                "found": "policer",
+                "excess": excess.as_ref().map(second_bucket),
+                "marked_dscp": marked,
+                "excess_shown_from_cbs_bytes": alone.map(|alone| alone.shown_from_bytes),
+                "excess_shown_filled_within_ms": alone.map(|alone| ms(alone.filled_within)),
+            });
+            add(&mut fields, bounds("cir_bps", cir_bps));
+            add(&mut fields, bounds("cbs_bytes", cbs_bytes));
+            add(&mut fields, self::charge(charge));
+            fields
+        }
+        Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, loss_percent } => {
+            let mut fields = json!({
+                "found": "shaper",
+                "delay_ms": ms(*delay),
+                "loss_percent": loss_percent,
+            });
+            add(&mut fields, bounds("rate_bps", rate_bps));
+            add(&mut fields, bounds("bucket_bytes", bucket_bytes));
+            add(&mut fields, self::charge(charge));
+            fields
+        }
+    }
+}
+
+fn charge(charge: &Charge) -> Value {
+    let mut fields = json!({
+        "charged_layer": charge.layer.map(|(layer, _)| layer),
+        "charged_offset_bytes": charge.layer.map(|(_, offset)| offset),
+    });
+    add(&mut fields, bounds("measured_offset_bytes", &charge.offset_bytes));
+    fields
+}
+
+fn second_bucket(bucket: &SecondBucket) -> Value {
+    let mut fields = json!({"dscp": bucket.dscp, "eir_bps": null, "ebs_bytes": null});
+    if let Some(rate) = &bucket.rate_bps {
+        add(&mut fields, bounds("eir_bps", rate));
+    }
+    if let Some(depth) = &bucket.depth_bytes {
+        add(&mut fields, bounds("ebs_bytes", depth));
+    }
+    fields
+}
+
+/// A quantity under its name, the interval around it under the name with an ending.
+fn bounds(name: &str, bounds: &Bounds) -> Value {
+    let fields = [
+        (String::from(name), json!(bounds.estimate)),
+        (format!("{name}_at_least"), json!(bounds.at_least)),
+        (format!("{name}_at_most"), json!(bounds.at_most)),
+    ];
+    Value::Object(fields.into_iter().collect::<Map<_, _>>())
+}
+
+fn add(fields: &mut Value, more: Value) {
+    if let (Value::Object(fields), Value::Object(more)) = (fields, more) {
+        fields.extend(more);
+    }
+}
+
+fn direction(direction: Direction, bidirectional: bool) -> String {
+    if bidirectional { String::from("bidirectional") } else { direction.to_string() }
+}

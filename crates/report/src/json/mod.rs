@@ -1,0 +1,139 @@
+//! `fullpipe.result/1` and its stream of events: every figure under a name that carries its unit.
+
+mod burst;
+mod flow;
+mod path;
+mod rfc2544;
+mod rfc6349;
+mod rfc7640;
+mod y1564;
+
+use std::time::Duration;
+
+use fp_method::verdict::{Check, Reason};
+use fp_model::{HostFacts, Sample};
+use serde_json::{Value, json};
+
+use crate::{Run, Work};
+
+const SCHEMA: &str = "fullpipe.result/1";
+
+/// The whole result as one JSON document.
+pub fn json(run: &Run) -> Value {
+    let (verdict, checks, deviations) = run.work.outcome();
+    json!({
+        "schema": SCHEMA,
+        "id": run.id,
+        "method": run.work.method(),
+        "started": run.started,
+        "duration_s": run.lasted.as_secs_f64(),
+        "across": run.across,
+        "tool": {"name": "fullpipe", "version": run.near.version},
+        "near": host(&run.near),
+        "far": host(&run.far),
+        "plan": plan(&run.work),
+        "verdict": {
+            "status": verdict.status.to_string(),
+            "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
+        },
+        "validity": {
+            "ok": checks.iter().all(|check| check.ok),
+            "checks": checks.iter().map(check).collect::<Vec<_>>(),
+        },
+        "steps": steps(&run.work),
+        "diagnosis": null,
+        "deviations": deviations,
+        "evidence": run.evidence,
+    })
+}
+
+fn host(facts: &HostFacts) -> Value {
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "name": facts.name,
+        "kernel": known(&facts.kernel),
+        "processors": (facts.processors > 0).then_some(facts.processors),
+        "version": known(&facts.version),
+    })
+}
+
+fn reason(reason: &Reason) -> Value {
+    json!({"code": reason.code, "text": reason.text, "step": reason.step})
+}
+
+fn check(check: &Check) -> Value {
+    json!({
+        "name": check.name,
+        "ok": check.ok,
+        "value": check.value,
+        "limit": check.limit,
+        "unit": check.unit,
+    })
+}
+
+fn plan(work: &Work) -> Value {
+    match work {
+        Work::Flow { plan, .. } => json!(plan),
+        Work::Rfc2544 { plan, .. } => json!(plan),
+        Work::Rfc6349 { plan, .. } => json!(plan),
+        Work::Y1564 { plan, .. } => json!(plan),
+        Work::Burst { plan, .. } => json!(plan),
+        Work::Rfc7640 { plan, .. } => json!(plan),
+    }
+}
+
+fn steps(work: &Work) -> Vec<Value> {
+    match work {
+        Work::Flow { report, .. } => report.steps.iter().map(flow::step).collect(),
+        Work::Rfc2544 { report, .. } => report.steps.iter().map(rfc2544::step).collect(),
+        Work::Rfc6349 { report, .. } => report.steps.iter().map(rfc6349::step).collect(),
+        Work::Y1564 { report, .. } => report.steps.iter().map(y1564::step).collect(),
+        Work::Burst { report, .. } => report.steps.iter().map(burst::step).collect(),
+        Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
+    }
+}
+
+fn sample(slot: &Sample) -> Value {
+    json!({
+        "t_s": slot.at.as_secs_f64(),
+        "dt_s": slot.lasts.as_secs_f64(),
+        "sent_bytes": slot.sent_bytes,
+        "received_bytes": slot.received_bytes,
+        "retransmitted_bytes": slot.retransmitted_bytes,
+        "rtt_us": slot.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
+        "cwnd_bytes": slot.cwnd_bytes,
+    })
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+/// One line of the stream: what has just happened, `t_s` after the run began.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    Testbed(&'a fp_model::Event),
+    /// The end of the run, with the whole result.
+    Result(&'a Run),
+}
+
+/// An event as JSON; every line is one document.
+pub fn json_event(event: Event<'_>, since_start: Duration) -> Value {
+    let t_s = since_start.as_secs_f64();
+    match event {
+        Event::Testbed(fp_model::Event::Started(trial)) => {
+            json!({"event": "trial_started", "t_s": t_s, "trial": trial})
+        }
+        Event::Testbed(fp_model::Event::Sampled { flow, direction, sample: slot }) => json!({
+            "event": "sample",
+            "t_s": t_s,
+            "flow": flow,
+            "direction": direction,
+            "sample": sample(slot),
+        }),
+        Event::Testbed(fp_model::Event::Finished(observation)) => {
+            json!({"event": "trial_finished", "t_s": t_s, "observation": observation})
+        }
+        Event::Result(run) => json!({"event": "result", "t_s": t_s, "result": json(run)}),
+    }
+}

@@ -1,0 +1,96 @@
+//! The steps of an RFC 6349 run in JSON.
+
+use fp_method::rfc6349::{Bottleneck, Connection, Role, Source, Step, TcpStep};
+use fp_model::Layer;
+use serde_json::{Value, json};
+
+use super::path::{baseline_rtt, path_mtu};
+use super::{ms, sample};
+
+pub(super) fn step(step: &Step) -> Value {
+    match step {
+        Step::PathMtu(mtu) => path_mtu(mtu),
+        Step::BaselineRtt(baseline) => baseline_rtt(baseline),
+        Step::Bottleneck(limit) => bottleneck(limit),
+        Step::Tcp(step) => tcp(step),
+    }
+}
+
+fn bottleneck(limit: &Bottleneck) -> Value {
+    let at = |layer| limit.rate_at(layer).as_bps();
+    json!({
+        "name": "bottleneck",
+        "direction": limit.direction,
+        "rate_bps": limit.limit.rate.as_bps(),
+        "layer": limit.limit.layer,
+        "rate_l1_bps": at(Layer::L1),
+        "rate_l2_bps": at(Layer::L2),
+        "rate_l3_bps": at(Layer::L3),
+        "frame_bytes": limit.packet.frame_bytes,
+        "source": match limit.source {
+            Source::Measured => "measured",
+            Source::Given => "given",
+        },
+        "kind": limit.kind.to_string(),
+        "trials": limit.trials,
+        "base_loss_percent": 100.0 * limit.base_loss,
+        "overload_delay_ms": limit.overload_delay.map(ms),
+    })
+}
+
+//= rfc6349 5.2
+fn tcp(step: &TcpStep) -> Value {
+    let direction =
+        if step.bidirectional { String::from("bidirectional") } else { step.direction.to_string() };
+    json!({
+        "name": "tcp",
+        "direction": direction,
+        "flow_direction": step.direction,
+        "role": match step.role {
+            Role::Walk => "walk",
+            Role::Throughput => "throughput",
+        },
+        "window_fraction": step.window_fraction,
+        "connections": step.connections,
+        "window_bytes": step.window_bytes,
+        "window_effective_bytes": step.window_effective_bytes(),
+        "bdp_bytes": step.bdp_bytes,
+        "sender": step.sender,
+        "congestion_control": step.congestion_control,
+        "mss_bytes": step.mss_bytes,
+        "good_bytes": step.good_bytes,
+        "transmitted_bytes": step.transmitted_bytes,
+        "retransmitted_bytes": step.retransmitted_bytes,
+        "transfer_s": step.transfer.as_secs_f64(),
+        "throughput_bps": step.throughput_l4.as_bps(),
+        "ideal_bps": step.ideal_l4.as_bps(),
+        "ideal_rfc6349_bps": step.ideal_strict_l4.as_bps(),
+        "transfer_time_ratio": step.transfer_time_ratio,
+        "efficiency_percent": step.efficiency_percent,
+        "buffer_delay_percent": step.buffer_delay_percent,
+        "rtt_mean_ms": step.rtt_mean.map(ms),
+        "series": step.series.iter().map(sample).collect::<Vec<_>>(),
+        "flows": step.flows.iter().map(connection).collect::<Vec<_>>(),
+    })
+}
+
+fn connection(flow: &Connection) -> Value {
+    let report = &flow.report;
+    json!({
+        "good_bytes": report.good_bytes,
+        "transmitted_bytes": report.transmitted_bytes,
+        "retransmitted_bytes": report.retransmitted_bytes,
+        "throughput_bps": flow.throughput_l4.as_bps(),
+        "transfer_time_ratio": flow.transfer_time_ratio,
+        "efficiency_percent": flow.efficiency_percent,
+        "buffer_delay_percent": flow.buffer_delay_percent,
+        "rtt_mean_ms": report.rtt_mean.map(ms),
+        "rtt_min_ms": report.rtt_min.map(ms),
+        "window_effective_bytes": report.window_effective_bytes,
+        "mss_bytes": report.segment_bytes,
+        "congestion_control": report.congestion_control,
+        "receive_window_limited_s": report.receive_window_limited.map(|t| t.as_secs_f64()),
+        "send_buffer_limited_s": report.send_buffer_limited.map(|t| t.as_secs_f64()),
+        "busy_s": report.busy.map(|time| time.as_secs_f64()),
+    })
+}

@@ -1,0 +1,84 @@
+//! A report in, bytes out: text for people, JSON for programs.
+
+#![forbid(unsafe_code)]
+
+mod json;
+pub mod summary;
+mod text;
+
+use std::time::Duration;
+
+use fp_method::verdict::{Check, Report, Verdict};
+use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
+use fp_model::{Evidence, HostFacts};
+
+pub use json::{Event, json, json_event};
+pub use text::{Progress, duration, progress, rate, text, trial_line};
+
+/// A finished or broken-off run with everything that its documents show.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    pub lasted: Duration,
+    /// What stood between the ends, in the user's words: a far end or a network of the lab.
+    pub across: String,
+    pub near: HostFacts,
+    pub far: HostFacts,
+    pub work: Work,
+    pub evidence: Vec<Evidence>,
+}
+
+/// What was asked of a method and what it found.
+#[derive(Clone, Debug)]
+pub enum Work {
+    Flow { plan: flow::Plan, report: flow::Report },
+    Rfc2544 { plan: rfc2544::Plan, report: rfc2544::Report },
+    Rfc6349 { plan: rfc6349::Plan, report: rfc6349::Report },
+    Y1564 { plan: y1564::Plan, report: y1564::Report },
+    Burst { plan: burst::Plan, report: burst::Report },
+    Rfc7640 { plan: rfc7640::Plan, report: rfc7640::Report },
+}
+
+impl Work {
+    /// Its name in documents.
+    pub const fn method(&self) -> &'static str {
+        match self {
+            Self::Flow { .. } => "flow",
+            Self::Rfc2544 { .. } => "rfc2544",
+            Self::Rfc6349 { .. } => "rfc6349",
+            Self::Y1564 { .. } => "y1564",
+            Self::Burst { .. } => "burst",
+            Self::Rfc7640 { .. } => "rfc7640",
+        }
+    }
+
+    /// Its name for people.
+    const fn title(&self) -> &'static str {
+        match self {
+            Self::Flow { .. } => "flow",
+            Self::Rfc2544 { .. } => "RFC 2544",
+            Self::Rfc6349 { .. } => "RFC 6349",
+            Self::Y1564 { .. } => "Y.1564-style",
+            Self::Burst { .. } => "burst",
+            Self::Rfc7640 { .. } => "RFC 7640",
+        }
+    }
+
+    /// What follows from the steps: the verdict, the tester's checks of itself, and where the run
+    /// departs from its standard.
+    pub fn outcome(&self) -> (&Verdict, &[Check], &[String]) {
+        const fn of<S>(report: &Report<S>) -> (&Verdict, &[Check], &[String]) {
+            (&report.verdict, report.checks.as_slice(), report.deviations.as_slice())
+        }
+        match self {
+            Self::Flow { report, .. } => of(report),
+            Self::Rfc2544 { report, .. } => of(report),
+            Self::Rfc6349 { report, .. } => of(report),
+            Self::Y1564 { report, .. } => of(report),
+            Self::Burst { report, .. } => of(report),
+            Self::Rfc7640 { report, .. } => of(report),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The screen of a burst test: the tables of the CBS test and the policing test, what was discovered.
+
+use fp_method::burst::{
+    Alone, Bounds, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, Report,
+    SecondBucket, Step,
+};
+use fp_model::{Direction, Layer, Rate};
+
+use super::path::path_mtu;
+use super::{duration, grouped, line, rate, unknown};
+
+const CBS_HEAD: &str = "         frame  CIR (Mbit/s)  configured   sent burst  mean received       sent   received       lost  bursts  burst takes: sent  received";
+const POLICING_HEAD: &str = "         frame  CIR (Mbit/s)  configured   sent burst  mean received  estimated CBS  deviation            interval  bursts";
+
+pub(super) fn body(out: &mut String, report: &Report) {
+    for direction in [Direction::Download, Direction::Upload] {
+        way(out, &report.steps, direction);
+    }
+}
+
+fn way(out: &mut String, steps: &[Step], direction: Direction) {
+    let mut table = None;
+    for step in steps.iter().filter(|step| of(step) == direction) {
+        let head = match step {
+            Step::Cbs(step) => Some(("CBS test", step.bidirectional, CBS_HEAD)),
+            Step::Policing(step) => Some(("policing test", step.bidirectional, POLICING_HEAD)),
+            Step::PathMtu(_) | Step::Line(_) | Step::Rate(_) | Step::Discovery(_) => None,
+        };
+        if table != head
+            && let Some((name, bidirectional, columns)) = head
+        {
+            let both = if bidirectional { ", both directions loaded" } else { "" };
+            line(out, "");
+            line(out, &format!("{name}, {direction}{both} (bytes of layer 2, kB = 1000 bytes)"));
+            line(out, columns);
+        }
+        table = head;
+        match step {
+            Step::PathMtu(mtu) => line(out, &path_mtu(mtu)),
+            Step::Line(found) => line(out, &line_rate(found)),
+            Step::Cbs(step) => line(out, &cbs(step)),
+            Step::Rate(step) => line(out, &refill(step)),
+            Step::Policing(step) => line(out, &policing(step)),
+            Step::Discovery(step) => discovery(out, step),
+        }
+    }
+}
+
+const fn of(step: &Step) -> Direction {
+    match step {
+        Step::PathMtu(step) => step.direction,
+        Step::Line(step) => step.direction,
+        Step::Cbs(step) => step.direction,
+        Step::Rate(step) => step.direction,
+        Step::Policing(step) => step.direction,
+        Step::Discovery(step) => step.direction,
+    }
+}
+
+fn line_rate(found: &Line) -> String {
+    format!("line            {:<9} {} (l1)", found.direction, rate(found.rate_l1))
+}
+
+fn cbs(step: &CbsStep) -> String {
+    format!(
+        "  {:<4} {:>6}  {:>12.3}  {:>10}  {:>8} kB  {:>10} kB  {:>9}  {:>9}  {:>9}  {:>6}  {:>17}  {:>8}",
+        outcome(step.pass),
+        step.frame_bytes,
+        step.cir.rate.as_bps() as f64 / 1e6,
+        grouped(step.configured_burst_bytes),
+        kilobytes(step.tx_burst_bytes as f64),
+        kilobytes(step.rx_burst_bytes_mean),
+        grouped(step.frames_sent),
+        grouped(step.frames_received),
+        grouped(step.frames_lost()),
+        step.bursts,
+        duration(step.times.sent),
+        step.times.received.map_or_else(unknown, duration),
+    )
+}
+
+fn refill(step: &RateStep) -> String {
+    let measured = match (step.measured, step.deviation_percent) {
+        (Some(measured), Some(deviation)) => {
+            format!("{} ({}), {deviation:+.2} % from the CIR", rate(measured), step.cir.layer)
+        }
+        _ => String::from("nothing was dropped"),
+    };
+    format!("\npolicer passes  {:<9} {measured}", step.direction)
+}
+
+fn policing(step: &PolicingStep) -> String {
+    let bytes = |bounds: Option<Bounds>| {
+        bounds.map_or_else(unknown, |bounds| grouped(bounds.estimate.round() as u64))
+    };
+    let interval = step.estimate.map_or_else(unknown, |bounds| {
+        let [least, most] = [bounds.at_least, bounds.at_most].map(|bytes| bytes.round() as u64);
+        format!("{} … {}", grouped(least), grouped(most))
+    });
+    format!(
+        "  {:<4} {:>6}  {:>12.3}  {:>10}  {:>8} kB  {:>10} kB  {:>13}  {:>9}  {interval:>18}  {:>6}",
+        outcome(step.pass),
+        step.frame_bytes,
+        step.cir.rate.as_bps() as f64 / 1e6,
+        grouped(step.configured_burst_bytes),
+        kilobytes(step.tx_burst_bytes as f64),
+        kilobytes(step.rx_burst_bytes_mean),
+        bytes(step.estimate),
+        step.deviation_percent.map_or_else(unknown, |percent| format!("{percent:+.2} %")),
+        step.bursts,
+    )
+}
+
+const fn outcome(pass: Option<bool>) -> &'static str {
+    match pass {
+        Some(true) => "pass",
+        Some(false) => "FAIL",
+        None => "?",
+    }
+}
+
+fn kilobytes(bytes: f64) -> String {
+    format!("{:.3}", bytes / 1e3)
+}
+
+fn discovery(out: &mut String, step: &Discovery) {
+    let Discovery { direction, found, line_l1, .. } = step;
+    let mut say = |name: &str, text: String| {
+        line(out, &format!("{name:<15} {direction:<9} {text}"));
+    };
+    say("line", format!("{} (l1)", rate(*line_l1)));
+    match found {
+        Discovered::NoPolicer { sent_bytes, loss_percent } => {
+            let sent = grouped(*sent_bytes);
+            say(
+                "no policer",
+                format!("{sent} bytes passed at line rate, {loss_percent:.2} % lost"),
+            );
+        }
+        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked } => {
+            let layer = counted(charge);
+            say("policer: CIR", format!("{}, {layer}", rate_between(cir_bps)));
+            say("policer: CBS", format!("{}, {layer}", bytes_between(cbs_bytes)));
+            if let Some(excess) = excess {
+                say("excess", second_bucket(excess));
+            } else {
+                say("excess", no_second_bucket(alone.as_ref()));
+            }
+            if !marked.is_empty() {
+                let marked: Vec<_> =
+                    marked.iter().map(|dscp| dscp.code_point().to_string()).collect();
+                say("marking", format!("excess frames arrive with DSCP {}", marked.join(", ")));
+            }
+        }
+        Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, loss_percent } => {
+            say("shaper or line", format!("{}, {}", rate_between(rate_bps), counted(charge)));
+            let bucket = bytes_between(bucket_bytes);
+            say("bucket", format!("{bucket} go at once after a pause"));
+            let delay = duration(*delay);
+            say("queue", format!("frames waited up to {delay}, {loss_percent:.2} % were lost"));
+        }
+    }
+    let (trials, sending) = (step.trials, duration(step.sending));
+    say("found by", format!("{trials} trials, {sending} of sending"));
+}
+
+fn second_bucket(bucket: &SecondBucket) -> String {
+    let rate = bucket.rate_bps.as_ref().map_or_else(
+        || String::from("EIR beyond what was sent"),
+        |bounds| format!("EIR {}", rate_between(bounds)),
+    );
+    let depth = bucket
+        .depth_bytes
+        .as_ref()
+        .map_or_else(String::new, |bounds| format!(", EBS {}", bytes_between(bounds)));
+    format!("{rate}{depth}")
+}
+
+/// What is known of a bucket that was not found.
+fn no_second_bucket(alone: Option<&Alone>) -> String {
+    let Some(alone) = alone else {
+        return String::from("not looked for: CIR and CBS may be those of two buckets together");
+    };
+    let bytes = grouped(alone.shown_from_bytes.round() as u64);
+    let within = duration(alone.filled_within);
+    format!(
+        "none; would have shown behind a CBS above {bytes} bytes, with an EIR of 5 to 95 % of both \
+         rates, full again within {within}"
+    )
+}
+
+fn rate_between(bounds: &Bounds) -> String {
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most]
+        .map(|bps| rate(Rate::bps(bps.max(0.0) as u64)));
+    format!("{estimate} ({least} … {most})")
+}
+
+fn bytes_between(bounds: &Bounds) -> String {
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most]
+        .map(|bytes| grouped(bytes.max(0.0).round() as u64));
+    format!("{estimate} bytes ({least} … {most})")
+}
+
+/// What a frame costs, in words.
+fn counted(charge: &Charge) -> String {
+    let offset = charge.offset_bytes.estimate;
+    match charge.layer {
+        Some((Layer::L1, _)) => String::from("counted on the line (l1)"),
+        Some((Layer::L2, 0)) => String::from("counted in frames with FCS (l2)"),
+        Some((Layer::L2, _)) => String::from("counted in frames without FCS"),
+        Some((Layer::L3 | Layer::L4, _)) => String::from("counted in IP packets (l3)"),
+        None if charge.offset_bytes.at_most.is_infinite() => {
+            String::from("if counted in frames with FCS (l2), which is not known")
+        }
+        None => format!("counted in frames and {offset:+.1} bytes each"),
+    }
+}

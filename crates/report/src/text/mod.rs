@@ -1,0 +1,213 @@
+//! The screen: what a run found, method by method, its verdict and the lines while it runs.
+
+mod burst;
+mod flow;
+mod live;
+mod path;
+mod plot;
+mod rfc2544;
+mod rfc6349;
+mod rfc7640;
+mod y1564;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use fp_method::verdict::Status;
+use fp_model::{Direction, Rate, Sample, Trial};
+
+pub use live::Progress;
+
+use crate::{Run, Work};
+
+/// The whole result for a person; ends with a line feed. Sentences are wrapped where a line has only
+/// so many columns; tables are not.
+pub fn text(run: &Run, columns: Option<usize>) -> String {
+    let mut out = String::new();
+    let seconds = run.lasted.as_secs_f64();
+    let title = run.work.title();
+    line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
+    line(&mut out, "");
+    match &run.work {
+        Work::Flow { report, .. } => flow::body(&mut out, report),
+        Work::Rfc2544 { report, .. } => rfc2544::body(&mut out, report),
+        Work::Rfc6349 { report, .. } => rfc6349::body(&mut out, report),
+        Work::Y1564 { report, .. } => y1564::body(&mut out, report),
+        Work::Burst { report, .. } => burst::body(&mut out, report),
+        Work::Rfc7640 { report, .. } => rfc7640::body(&mut out, report),
+    }
+    verdict(&mut out, &run.work, columns);
+    out
+}
+
+/// Adds a line, without the blanks that a table leaves at its end.
+pub(crate) fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+/// Adds `text` after `label`, wrapped at `columns`; what follows the first line is indented.
+fn sentence(out: &mut String, label: &str, text: &str, columns: Option<usize>) {
+    indented(out, label, text, 4, columns);
+}
+
+/// The same with another indentation of what follows the first line.
+pub(crate) fn indented(
+    out: &mut String,
+    label: &str,
+    text: &str,
+    indentation: usize,
+    columns: Option<usize>,
+) {
+    let Some(columns) = columns else { return line(out, &format!("{label}{text}")) };
+    let blanks = " ".repeat(indentation);
+    // A word is never broken: it may be something to copy.
+    let layout = textwrap::Options::new(columns)
+        .initial_indent(label)
+        .subsequent_indent(&blanks)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    for row in textwrap::wrap(text, layout) {
+        line(out, &row);
+    }
+}
+
+/// The beginning of `text`, if it has more characters than fit.
+pub(crate) fn shortened(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+}
+
+fn unknown() -> String {
+    String::from("–")
+}
+
+fn verdict(out: &mut String, work: &Work, columns: Option<usize>) {
+    let (verdict, checks, deviations) = work.outcome();
+    let word = match verdict.status {
+        Status::Pass => "PASS",
+        Status::Fail => "FAIL",
+        Status::Invalid => "INVALID: the tester, not the network, was measured",
+        Status::Info => "NONE: there was nothing to judge by",
+        Status::Aborted => "ABORTED: no verdict on what was not measured",
+    };
+    line(out, "");
+    line(out, &format!("verdict: {word}"));
+    for reason in &verdict.reasons {
+        sentence(out, "  - ", &reason.text, columns);
+    }
+    let broken = checks.iter().filter(|check| !check.ok).count();
+    let passed = checks.len() - broken;
+    line(out, &format!("self-checks: {passed} passed, {broken} failed"));
+    if !deviations.is_empty() {
+        sentence(out, "departs from the standard in: ", &deviations.join("; "), columns);
+    }
+}
+
+/// The start of a trial in one line.
+pub fn trial_line(trial: &Trial) -> String {
+    let lasts = trial.timing.warm_up + trial.timing.steady;
+    format!("{} ({:.1} s)", trial.name, lasts.as_secs_f64())
+}
+
+/// What one second of a flow carried, in one line.
+pub fn progress(direction: Direction, slots: &[Sample]) -> String {
+    let lasts: Duration = slots.iter().map(|slot| slot.lasts).sum();
+    // Of a far end that tells nothing before the end, what was sent to it.
+    let bytes = |slot: &Sample| slot.received_bytes.or(slot.sent_bytes);
+    let received = slots.iter().filter_map(bytes).sum();
+    let resent: u64 = slots.iter().filter_map(|slot| slot.retransmitted_bytes).sum();
+    let mut text = format!("{direction:<9} {:>13}", rate(Rate::over(received, lasts)));
+    if let Some(rtt) = slots.iter().rev().find_map(|slot| slot.rtt) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "  RTT {}", duration(rtt));
+    }
+    if resent > 0 {
+        let _ = write!(text, "  {} bytes sent again", grouped(resent));
+    }
+    text
+}
+
+/// A rate in the unit that suits it, three decimals at most.
+pub fn rate(rate: Rate) -> String {
+    let bps = rate.as_bps() as f64;
+    match rate.as_bps() {
+        0..1_000 => format!("{bps:.0} bit/s"),
+        1_000..1_000_000 => format!("{:.2} kbit/s", bps / 1e3),
+        1_000_000..10_000_000_000 => format!("{:.2} Mbit/s", bps / 1e6),
+        _ => format!("{:.3} Gbit/s", bps / 1e9),
+    }
+}
+
+/// An amount of bytes in the unit that suits it.
+fn amount(bytes: u64) -> String {
+    let amount = bytes as f64;
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..1_000_000 => format!("{:.2} kB", amount / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} MB", amount / 1e6),
+        _ => format!("{:.2} GB", amount / 1e9),
+    }
+}
+
+/// A time in the unit that suits it.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds >= 10.0 {
+        format!("{seconds:.1} s")
+    } else if seconds >= 0.001 {
+        format!("{:.2} ms", seconds * 1e3)
+    } else {
+        format!("{:.1} µs", seconds * 1e6)
+    }
+}
+
+/// A count with its thousands apart.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_wrapped_at_the_width_of_a_terminal_and_left_alone_in_a_pipe() {
+        let said = |columns| {
+            let mut out = String::new();
+            sentence(&mut out, "  - ", "upload, both ways at once: 64 % of 20 Mbit/s", columns);
+            out
+        };
+        assert_eq!(said(None), "  - upload, both ways at once: 64 % of 20 Mbit/s\n");
+        // 4 + 26 characters fill the first line.
+        let wrapped = "  - upload, both ways at once:\n    64 % of 20 Mbit/s\n";
+        assert_eq!(said(Some(30)), wrapped);
+        assert_eq!(said(Some(1)).lines().count(), 10, "a word is never broken");
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(31_910), "31,910");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn rates_and_times_have_the_unit_that_suits_them() {
+        assert_eq!(rate(Rate::bps(94_928_479)), "94.93 Mbit/s");
+        assert_eq!(rate(Rate::mbps(45_600)), "45.600 Gbit/s");
+        assert_eq!(duration(Duration::from_micros(10_211)), "10.21 ms");
+        assert_eq!(duration(Duration::from_nanos(12_300)), "12.3 µs");
+    }
+}

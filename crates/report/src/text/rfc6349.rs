@@ -1,0 +1,143 @@
+//! The screen of an RFC 6349 run: steps, a window-walk bar chart, a table of the throughput trials.
+
+use fp_method::rfc6349::{Bottleneck, LimitKind, Report, Role, Source, Step, TcpStep};
+use fp_model::{Direction, Layer, Rate};
+
+use super::path::{baseline_rtt, path_mtu};
+use super::{duration, grouped, line, rate, unknown};
+
+const BAR_CELLS: usize = 30;
+
+pub(super) fn body(out: &mut String, report: &Report) {
+    path(out, &report.steps);
+    window_walk(out, &report.steps);
+    throughput(out, &report.steps);
+}
+
+fn path(out: &mut String, steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::PathMtu(mtu) => line(out, &path_mtu(mtu)),
+            Step::BaselineRtt(baseline) => line(out, &baseline_rtt(baseline)),
+            Step::Bottleneck(limit) => line(out, &bottleneck(limit)),
+            Step::Tcp(_) => {}
+        }
+    }
+}
+
+fn bottleneck(limit: &Bottleneck) -> String {
+    let found = match (limit.source, limit.kind) {
+        (Source::Given, _) => String::from("given"),
+        (Source::Measured, LimitKind::Policer) => {
+            String::from("a policer: what exceeds it is dropped at once")
+        }
+        (Source::Measured, LimitKind::Queue) => {
+            let queue = limit.overload_delay.map(duration).unwrap_or_default();
+            format!("a queue: what exceeds it waits up to {queue}")
+        }
+        (Source::Measured, LimitKind::NotReached) => {
+            String::from("the most that the tester could send: the path carries it")
+        }
+        (Source::Measured, LimitKind::Unknown) => String::from("measured"),
+    };
+    let other = if limit.limit.layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
+    let loss = if limit.base_loss > 0.0 {
+        format!("; {:.2} % are lost at any rate", 100.0 * limit.base_loss)
+    } else {
+        String::new()
+    };
+    format!(
+        "bottleneck      {:<9} {} {} ({} {other}); {found}{loss}",
+        limit.direction,
+        rate(limit.limit.rate),
+        limit.limit.layer,
+        rate(limit.rate_at(other))
+    )
+}
+
+fn tcp_steps(steps: &[Step], role: Role) -> impl Iterator<Item = &TcpStep> {
+    steps.iter().filter_map(move |step| match step {
+        Step::Tcp(tcp) if tcp.role == role => Some(tcp),
+        Step::Tcp(_) | Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) => None,
+    })
+}
+
+fn window_walk(out: &mut String, steps: &[Step]) {
+    let walk: Vec<&TcpStep> = tcp_steps(steps, Role::Walk).collect();
+    let Some(first) = walk.first() else { return };
+    line(out, "");
+    line(
+        out,
+        &format!(
+            "window walk, {} sender, {} (│ marks the ideal)",
+            first.sender, first.congestion_control
+        ),
+    );
+    let most = walk.iter().map(|step| step.ideal_l4.max(step.throughput_l4)).max();
+    for step in &walk {
+        let row = format!(
+            "  {:<9} {:>3.0} %  {:>2} × {:>9} B  {}  {:>13} of {:>13}  {:>5.1} %",
+            step.direction,
+            100.0 * step.window_fraction,
+            step.connections,
+            grouped(step.window_bytes),
+            bar(step, most.unwrap_or(Rate::ZERO)),
+            rate(step.throughput_l4),
+            rate(step.ideal_l4),
+            step.share_percent()
+        );
+        line(out, &row);
+    }
+}
+
+/// The throughput as filled cells on a scale that ends at `most`; a line stands at the ideal.
+fn bar(step: &TcpStep, most: Rate) -> String {
+    let cells = |rate: Rate| {
+        let share = rate.as_bps() as f64 / most.as_bps().max(1) as f64;
+        (share * BAR_CELLS as f64).round() as usize
+    };
+    let (filled, ideal) = (cells(step.throughput_l4), cells(step.ideal_l4));
+    let cell = |at: usize| match at {
+        at if at == ideal => '│',
+        at if at < filled => '█',
+        _ => ' ',
+    };
+    (0..=BAR_CELLS).map(cell).collect()
+}
+
+fn throughput(out: &mut String, steps: &[Step]) {
+    let trials: Vec<&TcpStep> = tcp_steps(steps, Role::Throughput).collect();
+    if trials.is_empty() {
+        return;
+    }
+    line(out, "");
+    line(
+        out,
+        "TCP throughput      sender cc    connections     throughput          ideal   share    TTR  efficiency  buffer delay       RTT",
+    );
+    for step in trials {
+        line(out, &throughput_row(step));
+    }
+}
+
+fn throughput_row(step: &TcpStep) -> String {
+    let arrow = match (step.bidirectional, step.direction) {
+        (true, Direction::Download) => "  both: download",
+        (true, Direction::Upload) => "  both: upload",
+        (false, Direction::Download) => "download",
+        (false, Direction::Upload) => "upload",
+    };
+    let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
+    format!(
+        "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>13}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
+        step.sender,
+        step.congestion_control,
+        rate(step.throughput_l4),
+        rate(step.ideal_l4),
+        step.share_percent(),
+        step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),
+        step.efficiency_percent.map_or_else(unknown, |percent| format!("{percent:.2} %")),
+        step.buffer_delay_percent.map_or_else(unknown, |percent| format!("{percent:.1} %")),
+        step.rtt_mean.map_or_else(unknown, duration),
+    )
+}

@@ -1,0 +1,38 @@
+//! The chores of this repository, one subcommand each: `cargo xtask tidy`, `cargo xtask bench lab`.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod check_as;
+mod tidy;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy              the rules of the house that no compiler knows
+       cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
+       cargo xtask bench frames|iperf3|lab|tcp   measures an engine on this machine
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["tidy"] => tidy::run(),
+        ["check-as", user] => check_as::run(user),
+        ["bench", engine] => bench::run(engine),
+        _ => {
+            // With stderr gone there is nobody left to tell.
+            let _ = std::io::stderr().write_all(USAGE.as_bytes());
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
