@@ -9,7 +9,6 @@ mod passage;
 mod plan;
 mod policing;
 mod report;
-mod second;
 mod verdict;
 
 use alloc::format;

@@ -12,10 +12,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Bounds;
-use super::estimate::Refill;
-use super::overload::ARRIVAL_S;
-use super::passage::Passage;
+use crate::burst::estimate::Refill;
+use crate::burst::overload::ARRIVAL_S;
+use crate::burst::passage::Passage;
+use crate::burst::{Bounds, median};
 
 /// Of the depths that frames show, the one that nearly all of them exceed: a frame that passed had at
 /// least its own tokens.
@@ -52,7 +52,7 @@ impl Look {
     /// At bursts that began with full buckets; the middle one of them.
     pub(super) fn at(bursts: &[Passage], refill: Refill) -> Option<Self> {
         let of_bursts = |of: fn(&Passage, Refill) -> Option<f64>| {
-            super::median(bursts.iter().filter_map(|burst| of(burst, refill)).collect())
+            median(bursts.iter().filter_map(|burst| of(burst, refill)).collect())
         };
         let offered = of_bursts(|burst, _| Some(1.0 / burst.sent_spacing()))?;
         let lasted = of_bursts(|burst, _| Some(burst.admissions().first()?.0))?;
@@ -62,7 +62,7 @@ impl Look {
         let most = depths.iter().copied().fold(f64::MIN, f64::max);
         Some(Self {
             faster_frames_s: offered - refill.bytes_s,
-            depth_frames: super::median(depths)?,
+            depth_frames: median(depths)?,
             off_frames: WHOLE_FRAMES + off_refill + (most - least) / 2.0,
         })
     }

@@ -1,0 +1,167 @@
+//! Shapers and lines: the rate of what makes frames wait, and the bucket that lets the first ones go.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, BurstReport, BurstsLoad, Layer, Rate};
+
+use super::charge::{SHORT_FRAME_MIN, charge_of};
+use super::{LASTS, Search, Seen, UNKNOWN_IDLE, rate_bounds};
+use crate::burst::estimate::{Refill, spread};
+use crate::burst::overload::{self, Port};
+use crate::burst::passage::{Passage, slope};
+use crate::burst::{Bounds, Charge, Discovered, Lengths, median};
+
+/// No queue is waited for longer.
+const QUEUED_S_MAX: f64 = 20.0;
+/// The first frames of a burst, and by how much they come faster than the rest out of a shaper's
+/// bucket.
+const FIRST_FRAMES: u32 = 16;
+const FASTER: f64 = 0.7;
+const FASTER_S: f64 = 100e-6;
+/// A path that takes this much longer than its sender holds frames back.
+const HELD_BACK: f64 = 1.005;
+/// A line counts 20 bytes of a frame that a shaper may not count, a shaper of IP packets 38: frames
+/// of a third of the length then pass by up to 5 % faster.
+const FASTER_PACE: f64 = 1.1;
+
+impl Search<'_, '_> {
+    /// Nothing but a line, unless it counts its bytes otherwise than a line does.
+    pub(super) fn line_or_shaper(
+        &mut self,
+        lengths: &Lengths,
+        seen: &Seen,
+    ) -> Result<Discovered, Abort> {
+        let Some(burst) = seen.report.bursts.first() else { return Ok(self.no_policer(seen)) };
+        let passage = Passage::of(burst, |_| true);
+        let ends = passage.spans.first().zip(passage.spans.last());
+        let took = ends.map_or(0.0, |(first, last)| last.until - first.from);
+        if took <= passage.sent_in * HELD_BACK {
+            return Ok(self.no_policer(seen));
+        }
+        let found = self.shaper(lengths, seen)?;
+        match &found {
+            Discovered::Shaper { charge: Charge { layer: Some((layer, _)), .. }, .. }
+                if *layer != Layer::L1 =>
+            {
+                Ok(found)
+            }
+            _ => Ok(self.no_policer(seen)),
+        }
+    }
+
+    /// One burst faster than a line that was taken for one by longer frames: should it be a shaper
+    /// that counts fewer bytes of a frame than a line does, it carries more of these.
+    fn burst_faster(
+        &mut self,
+        frame_bytes: u32,
+        lasts: Duration,
+        idle: Duration,
+    ) -> Result<Seen, Abort> {
+        let load = self.port.load(frame_bytes, lasts);
+        let rate_l1 = load.rate_l1.map(|_| Rate::bps((self.port.line_bps * FASTER_PACE) as u64));
+        self.trial(&format!("frames of {frame_bytes} bytes"), BurstsLoad { rate_l1, ..load }, idle)
+    }
+
+    /// For how long the frames of a burst may still be on their way behind it.
+    pub(super) fn queued(&self, seen: &Seen) -> Duration {
+        let burst = seen.report.bursts.first().map(|burst| Passage::of(burst, |_| true));
+        let lasts = burst.and_then(|burst| {
+            let held = held_back(&burst, self.slot_s())?;
+            Some(f64::from(burst.frames) / held.refill.bytes_s)
+        });
+        Duration::from_secs_f64(lasts.unwrap_or(0.0).clamp(0.0, QUEUED_S_MAX))
+    }
+
+    /// Rate and bucket of what makes frames wait.
+    pub(super) fn shaper(&mut self, lengths: &Lengths, seen: &Seen) -> Result<Discovered, Abort> {
+        let long = seen.report.bursts.first().map(|burst| Passage::of(burst, |_| true));
+        let (Some(long), frame_bytes) = (long, self.frame_bytes) else {
+            return Ok(self.no_policer(seen));
+        };
+        let Some(held) = held_back(&long, self.slot_s()) else { return Ok(self.no_policer(seen)) };
+        let short_bytes = SHORT_FRAME_MIN
+            .max(lengths.tested.iter().copied().min().unwrap_or(SHORT_FRAME_MIN))
+            .max(frame_bytes / 3);
+        let idle = UNKNOWN_IDLE + self.queued(seen);
+        let short_seen = self.burst_faster(short_bytes, LASTS[1], idle)?;
+        let short_burst =
+            short_seen.report.bursts.first().map(|burst| Passage::of(burst, |_| true));
+        let short_slot = self.port.slot_s(short_bytes);
+        let short = short_burst.and_then(|burst| held_back(&burst, short_slot));
+        let rates = short.map(|short| [short.refill, held.refill]);
+        let charge = charge_of(
+            [f64::from(short_bytes), f64::from(frame_bytes)],
+            rates,
+            self.run.plan.framing_bytes(),
+        );
+        let charged = self.charged(&charge);
+        let lost = long.frames.saturating_sub(long.passed_frames());
+        Ok(Discovered::Shaper {
+            rate_bps: rate_bounds(held.refill).scaled(8.0 * charged),
+            charge,
+            bucket_bytes: held.bucket_frames.scaled(charged),
+            delay: Duration::from_secs_f64(held.waited.max(0.0)),
+            loss_percent: 100.0 * f64::from(lost) / f64::from(long.frames.max(1)),
+        })
+    }
+}
+
+/// The line by the first frames of the bursts, where these came much faster than the later ones: out
+/// of a shaper's bucket.
+pub(super) fn before_a_shaper(seen: &Seen, port: Port, frame_bytes: u32) -> Port {
+    let slot_s = port.slot_s(frame_bytes);
+    let first_slot_s = |burst: &BurstReport| {
+        let run = burst.arrived.first()?;
+        let lasts = run.until.saturating_sub(run.from).as_secs_f64();
+        (run.frames >= FIRST_FRAMES).then(|| lasts / f64::from(run.frames - 1))
+    };
+    let firsts = seen.report.bursts.iter().filter_map(first_slot_s);
+    match median(firsts.filter(|slot| *slot > 0.0).collect()) {
+        Some(first_s)
+            if first_s < FASTER * slot_s
+                && (slot_s - first_s) * f64::from(FIRST_FRAMES) > FASTER_S =>
+        {
+            Port { line_bps: port.line_bps * slot_s / first_s, ..port }
+        }
+        Some(_) | None => port,
+    }
+}
+
+/// Frames that were held back and came one after the other, in frames.
+struct Held {
+    refill: Refill,
+    bucket_frames: Bounds,
+    /// Seconds.
+    waited: f64,
+}
+
+/// The rate at which the later half of a burst came, and the bucket that let the frames before it go.
+///
+/// A bucket of `B` bytes that is full when the first frame comes has let `B` and the refill since
+/// then go when it lets a frame go that waited: the straight line through those begins, at the first
+/// frame, with `B`.
+fn held_back(burst: &Passage, slot_s: f64) -> Option<Held> {
+    let begin = burst.curve.first()?.at;
+    let late = burst.curve.get(burst.curve.len() / 2..)?;
+    let points: Vec<_> =
+        late.iter().map(|point| (point.at - begin, f64::from(point.count))).collect();
+    let frames_s = slope(&points)?;
+    let last = late.last()?;
+    let (at, watched) = (last.at - begin, last.at - late.first()?.at);
+    // The earlier ones, which the slope's error moves less.
+    let early = &points[..points.len().div_ceil(2)];
+    let at_once: Vec<f64> = early.iter().map(|(at, count)| count - frames_s * at).collect();
+    let off = frames_s * (slot_s + overload::ARRIVAL_S) + spread(at_once.clone());
+    let frames = median(at_once)?.max(0.0);
+    Some(Held {
+        refill: Refill { bytes_s: frames_s, uncertainty: (slot_s + 20e-6) / watched.max(1e-6) },
+        bucket_frames: Bounds {
+            estimate: frames,
+            at_least: (frames - off).max(0.0),
+            at_most: frames + off,
+        },
+        waited: at - f64::from(last.frame) * slot_s.min(burst.sent_spacing()),
+    })
+}
