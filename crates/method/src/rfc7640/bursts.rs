@@ -11,6 +11,7 @@ use fp_model::{
     FlowSpec, Load, Observation, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
 };
 
+use super::trains::Curve;
 use super::{Run, Stateless};
 use crate::path::{mismatch, settle};
 
@@ -44,6 +45,9 @@ pub(super) struct Offer {
     pub(super) idle: Duration,
     /// After the last burst, beside the round trip: queues empty.
     pub(super) drain: Duration,
+    /// Bursts of one frame are to show trains that are farther apart than this, of which the first
+    /// must tell when it began.
+    pub(super) trains_gap: Option<Duration>,
 }
 
 /// The time from one burst to the next where a bucket or a queue takes `least` to recover, and how
@@ -97,6 +101,7 @@ impl Run<'_> {
             late_max,
             idle: period,
             drain: Duration::ZERO,
+            trains_gap: None,
         }
     }
 
@@ -123,7 +128,9 @@ impl Run<'_> {
             let of_each = by_offer(offers, &reports);
             let is_spoilt = dropped_packets(&seen) > 0
                 || of_each.clone().any(|(offer, reports)| {
-                    reports.iter().any(|report| !is_as_planned(report, offer))
+                    reports
+                        .iter()
+                        .any(|report| !is_as_planned(report, offer) || !is_told(report, offer))
                 });
             if !is_spoilt || repeated == REPEATS_MAX {
                 self.health.add_bursts(&reports, &seen);
@@ -234,6 +241,11 @@ fn is_as_planned(report: &BurstsReport, Offer { load, late_max, .. }: &Offer) ->
     let lasted = |burst: &BurstReport| burst.sent_until.saturating_sub(burst.sent_from);
     let slow = report.bursts.iter().filter(|burst| lasted(burst) > limit).count();
     slow as f64 <= SLOW_BURSTS_SHARE_MAX * report.bursts.len() as f64
+}
+
+/// What came of it tells what it is to tell.
+fn is_told(report: &BurstsReport, offer: &Offer) -> bool {
+    offer.trains_gap.is_none_or(|gap| Curve::of(report, &offer.load).begins_in_time(gap))
 }
 
 pub(super) fn lost_frames(report: &BurstsReport) -> u64 {
@@ -362,6 +374,7 @@ mod tests {
             late_max: Duration::from_micros(100),
             idle: Duration::ZERO,
             drain: Duration::ZERO,
+            trains_gap: None,
         }
     }
 

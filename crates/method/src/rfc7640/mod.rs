@@ -9,6 +9,7 @@ mod queue;
 mod report;
 mod shaper;
 mod stateful;
+mod trains;
 mod verdict;
 
 use core::time::Duration;

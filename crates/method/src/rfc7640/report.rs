@@ -182,6 +182,8 @@ pub struct Trains {
     pub rate_l2: Option<Rate>,
     /// What came out of a burst beyond that rate: what Bc and Be seem to be.
     pub bucket_bytes: Option<u64>,
+    /// The same in the run that saw the least of it.
+    pub bucket_least_bytes: Option<u64>,
     /// What leaves back to back after a pause.
     pub first_train_bytes: Option<u64>,
     /// SBB: what leaves back to back after that.

@@ -6,11 +6,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstsLoad, BurstsReport, Direction, Dscp, Rate};
+use fp_model::{Abort, BurstsLoad, Direction, Dscp, Rate};
 
-use super::bursts::{Offer, Outcome, arrivals, interval};
+use super::bursts::{Offer, Outcome, interval};
 use super::policer::{first, sent_rate};
 use super::stateful::{self, Room};
+use super::trains::Curve;
 use super::{Run, ShaperPlan, ShaperStep, Step, Trains};
 
 /// To see trains apart, frames need not come faster than this multiple of the shaper's rate.
@@ -69,15 +70,13 @@ pub(super) fn trains(
     let offers: Vec<Offer> = shapers.iter().map(offer).collect();
     let name = format!("shaper, {direction}: the trains of a burst");
     let (_, outcomes) = run.offer_together_often(&name, &offers)?;
-    let gaps = shapers
-        .iter()
-        .zip(&offers)
-        .map(|((_, shaper), offer)| Test { direction, shaper }.gap(run, offer.load.period));
-    let of_shaper = |((gap, offer), outcomes): ((Duration, &Offer), &Vec<Outcome>)| {
-        let curves = outcomes.iter().flat_map(|outcome| &outcome.reports);
-        medians(curves.map(|report| Curve::of(report, &offer.load).trains(gap)).collect())
+    let of_shaper = |(offer, outcomes): (&Offer, &Vec<Outcome>)| {
+        let reports = outcomes.iter().flat_map(|outcome| &outcome.reports);
+        let trains = |report| Some(Curve::of(report, &offer.load).trains(offer.trains_gap?));
+        let runs: Vec<Trains> = reports.filter_map(trains).collect();
+        Trains::of_runs(&runs)
     };
-    Ok(gaps.zip(&offers).zip(&outcomes).map(of_shaper).collect())
+    Ok(offers.iter().zip(&outcomes).map(of_shaper).collect())
 }
 
 struct Test<'a> {
@@ -118,6 +117,7 @@ impl Test<'_> {
             },
             late_max: Duration::from_millis(5),
             idle: offer.load.period,
+            trains_gap: Some(self.gap(run, period)),
             ..offer
         }
     }
@@ -131,141 +131,6 @@ impl Test<'_> {
     }
 }
 
-/// When each frame of a burst arrived, in the order of arrival.
-struct Curve {
-    arrived: Vec<Duration>,
-    /// From one frame to the next where they are sent.
-    sent_each: Duration,
-    frame_bytes: u32,
-}
-
-impl Curve {
-    fn of(report: &BurstsReport, load: &BurstsLoad) -> Self {
-        let at = |burst: &fp_model::BurstReport| {
-            let due = load.period * burst.burst;
-            arrivals(burst).next().map(|(_, at)| due + at)
-        };
-        let mut arrived: Vec<Duration> = report.bursts.iter().filter_map(at).collect();
-        arrived.sort_unstable();
-        Self { arrived, sent_each: load.period, frame_bytes: load.frame_bytes }
-    }
-
-    //= rfc7640 4.1
-    /// Cuts the curve where nothing came for longer than `gap`.
-    fn trains(&self, gap: Duration) -> Trains {
-        if self.arrived.is_empty() {
-            return Trains::default();
-        }
-        let starts: Vec<usize> = (1..self.arrived.len())
-            .filter(|&frame| self.arrived[frame] - self.arrived[frame - 1] > gap)
-            .collect();
-        let first = starts.first().copied().unwrap_or(self.arrived.len());
-        // A sender that is held up cuts a train in two, so that the first one may still go on.
-        let shaped_from = first.max(self.arrived.len() / 2);
-        let shaped: Vec<usize> = starts.into_iter().filter(|start| *start >= shaped_from).collect();
-        let rate_l2 = self.rate(&shaped);
-        // The last train may have ended because the burst did.
-        let whole = || shaped.windows(2);
-        Trains {
-            rate_l2,
-            bucket_bytes: rate_l2.and_then(|rate| self.bucket_bytes(first, &shaped, rate)),
-            first_train_bytes: Some(self.bytes(first)),
-            train_bytes: median(whole().map(|pair| self.bytes(pair[1] - pair[0])).collect()),
-            train_interval: median(
-                whole().map(|pair| self.arrived[pair[1]] - self.arrived[pair[0]]).collect(),
-            ),
-        }
-    }
-
-    /// The median over trains that are half of all these apart, so that no single late one decides.
-    fn rate(&self, starts: &[usize]) -> Option<Rate> {
-        let apart = (starts.len() / 2).max(1);
-        let pairs = starts.iter().zip(starts.get(apart..)?);
-        let rate = |(from, until): (&usize, &usize)| {
-            Rate::over(self.bytes(until - from), self.arrived[*until] - self.arrived[*from])
-        };
-        median(pairs.map(rate).collect())
-    }
-
-    /// What came out until a train began, with its first frame, beyond what the rate explains. The
-    /// burst begins when its first frame would have come had it waited no longer than the quickest of
-    /// the first train: a host that has been idle may take a while to move.
-    fn bucket_bytes(&self, first: usize, starts: &[usize], rate: Rate) -> Option<u64> {
-        let quickest = self.arrived[..first].iter().zip(0_u32..);
-        let began = quickest.map(|(at, frame)| at.saturating_sub(self.sent_each * frame)).min()?;
-        let beyond = |start: &usize| {
-            let explained = rate.bytes_in(self.arrived[*start] - began);
-            self.bytes(start + 1).saturating_sub(explained)
-        };
-        median(starts.iter().map(beyond).collect())
-    }
-
-    fn bytes(&self, frames: usize) -> u64 {
-        frames as u64 * u64::from(self.frame_bytes)
-    }
-}
-
-fn medians(runs: Vec<Trains>) -> Trains {
-    Trains {
-        rate_l2: median(runs.iter().filter_map(|run| run.rate_l2).collect()),
-        bucket_bytes: median(runs.iter().filter_map(|run| run.bucket_bytes).collect()),
-        first_train_bytes: median(runs.iter().filter_map(|run| run.first_train_bytes).collect()),
-        train_bytes: median(runs.iter().filter_map(|run| run.train_bytes).collect()),
-        train_interval: median(runs.iter().filter_map(|run| run.train_interval).collect()),
-    }
-}
-
-fn median<T: Copy + Ord>(mut values: Vec<T>) -> Option<T> {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
-}
-
 pub(super) fn named(direction: Direction) -> String {
     format!("shaper, {direction}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GAP: Duration = Duration::from_micros(50);
-
-    /// Trains of `frames`, whose frames are 10 µs apart, one each millisecond.
-    fn curve(trains: &[u32]) -> Curve {
-        let train = |(place, frames): (usize, &u32)| {
-            let start = Duration::from_millis(place as u64);
-            (0..*frames).map(move |frame| start + Duration::from_micros(10) * frame)
-        };
-        let arrived = trains.iter().enumerate().flat_map(train).collect();
-        Curve { arrived, sent_each: Duration::from_micros(10), frame_bytes: 1000 }
-    }
-
-    //= rfc7640 4.1
-    #[test]
-    fn trains_are_told_apart_by_the_silence_between_them() {
-        let trains = curve(&[7, 3, 3, 3, 3, 1]).trains(GAP);
-        assert_eq!(trains.first_train_bytes, Some(7000));
-        assert_eq!(trains.train_bytes, Some(3000));
-        assert_eq!(trains.train_interval, Some(Duration::from_millis(1)));
-        // Of 20 frames the last trains begin with the 13th, 16th and 19th: six frames in 2 ms.
-        assert_eq!(trains.rate_l2, Some(Rate::mbps(24)));
-        // In the 4 ms until the 17th frame came, 12,000 bytes are explained.
-        assert_eq!(trains.bucket_bytes, Some(5000));
-    }
-
-    #[test]
-    fn a_first_frame_that_comes_late_makes_no_bucket_deeper() {
-        let mut late = curve(&[7, 3, 3, 3, 3, 1]);
-        // The host moved after 30 µs, and the first four frames came together.
-        late.arrived[..4].fill(Duration::from_micros(30));
-        assert_eq!(late.trains(GAP).bucket_bytes, Some(5000));
-    }
-
-    #[test]
-    fn a_burst_that_is_not_shaped_is_one_train() {
-        let trains = curve(&[9]).trains(GAP);
-        assert_eq!((trains.first_train_bytes, trains.train_bytes), (Some(9000), None));
-        assert_eq!(trains.rate_l2, None);
-        assert_eq!(curve(&[]).trains(GAP), Trains::default());
-    }
 }

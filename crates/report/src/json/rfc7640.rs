@@ -92,6 +92,7 @@ fn shaper(step: &ShaperStep) -> Value {
         "sr_l2_bps": step.trains.rate_l2.map(Rate::as_bps),
         "first_train_bytes": step.trains.first_train_bytes,
         "bucket_estimate_bytes": step.trains.bucket_bytes,
+        "bucket_estimate_least_bytes": step.trains.bucket_least_bytes,
         "sbb_bytes": step.trains.train_bytes,
         "sbi_us": step.trains.train_interval.map(us),
         "stateful": patterns(&step.stateful),
@@ -124,6 +125,7 @@ fn trains(trains: &Trains) -> Value {
         "sr_l2_bps": trains.rate_l2.map(Rate::as_bps),
         "first_train_bytes": trains.first_train_bytes,
         "bucket_estimate_bytes": trains.bucket_bytes,
+        "bucket_estimate_least_bytes": trains.bucket_least_bytes,
         "sbb_bytes": trains.train_bytes,
         "sbi_us": trains.train_interval.map(us),
     })
