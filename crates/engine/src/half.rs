@@ -168,6 +168,9 @@ impl TcpReceiverHalf {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FramesSenderHalf {
     pub(crate) frames: SentFrames,
+    /// The frames were to leave whole, and the process may open no packet sockets.
+    #[serde(default)]
+    pub(crate) packet_sockets_refused: bool,
     pub(crate) slots: Vec<SenderSlot>,
 }
 
@@ -176,6 +179,9 @@ pub(crate) struct FramesReceiverHalf {
     pub(crate) frames: ReceivedFrames,
     pub(crate) unshown: Unshown,
     pub(crate) receiver: Option<Receiver>,
+    /// The process may open no packet sockets, and so has no ring.
+    #[serde(default)]
+    pub(crate) packet_sockets_refused: bool,
     pub(crate) slots: Vec<ReceiverSlot>,
 }
 

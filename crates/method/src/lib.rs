@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod mlr;
 pub mod mtu;
 mod number;
+mod packet_sockets;
 pub mod path;
 pub mod profile;
 pub mod rfc2544;

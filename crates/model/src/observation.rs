@@ -243,6 +243,15 @@ pub struct TesterHealth {
     pub busiest_thread: f64,
     /// By what this end received frames or bursts, if it did: the slowest, where flows differ.
     pub receiver: Option<Receiver>,
+    /// Whole frames were to be sent or received, and this end may not open packet sockets: they went
+    /// through UDP sockets.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub packet_sockets_refused: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// How an end takes frames from its kernel.

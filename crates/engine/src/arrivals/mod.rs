@@ -34,6 +34,7 @@ pub(crate) struct Arrivals<'a> {
     /// What the ring did not show.
     unshown: Unshown,
     payload_bytes_max: usize,
+    packet_sockets_refused: bool,
 }
 
 enum Source {
@@ -76,17 +77,25 @@ impl<'a> Arrivals<'a> {
     ) -> Result<Self, FrameError> {
         let drops_before = Drops::read(&proven.socket).map_err(reading())?;
         let buffer_bytes = udp::receive_buffer_bytes(&proven.socket).map_err(reading())?;
+        let ring = open_ring(proven, payload_bytes_max);
         // An ordinary user may have no ring.
-        let ring = open_ring(proven, payload_bytes_max).ok().flatten();
+        let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let packet_sockets_refused = ring.as_ref().is_err_and(is_refused);
         Ok(Self {
             proven,
-            source: ring.map_or(Source::Socket, Source::Untried),
+            source: ring.ok().flatten().map_or(Source::Socket, Source::Untried),
             inbox: Inbox::new(),
             drops_before,
             buffer_bytes,
             unshown: Unshown::default(),
             payload_bytes_max,
+            packet_sockets_refused,
         })
+    }
+
+    /// There is no ring, for want of a right.
+    pub(crate) const fn packet_sockets_refused(&self) -> bool {
+        self.packet_sockets_refused
     }
 
     /// Shows a batch of what has arrived to `on_frame`, in the order of arrival, without waiting.

@@ -264,7 +264,7 @@ mod tests {
     fn the_deepest_half_is_read_as_it_was_written() {
         let mut frames = fp_net::stream::SentFrames::default();
         frames.gaps.lateness.log2_bins_us = vec![1, 2];
-        let half = crate::half::FramesSenderHalf { frames, slots: Vec::new() };
+        let half = crate::half::FramesSenderHalf { frames, ..Default::default() };
         let halves = vec![Half::FramesSender(Box::new(half))];
         let done = Message::Done { trial: 1, halves, health: TesterHealth::default() };
         let framed = encode(&done).unwrap();

@@ -196,16 +196,19 @@ fn await_start(started: &Receiver<Time>, lease: &Lease) -> Result<Time, String> 
 pub(crate) fn note_health(health: &mut TesterHealth, ended: &Ended) {
     health.longest_stall = health.longest_stall.max(ended.longest_stall);
     health.busiest_thread = health.busiest_thread.max(ended.processor_share);
-    let (dropped_frames, receiver) = match &ended.half {
-        Half::FramesReceiver(half) => (half.unshown.dropped_frames, half.receiver),
-        Half::BurstsReceiver(half) => (half.dropped_frames, half.receiver),
+    let (dropped_frames, receiver, refused) = match &ended.half {
+        Half::FramesReceiver(half) => {
+            (half.unshown.dropped_frames, half.receiver, half.packet_sockets_refused)
+        }
+        Half::FramesSender(half) => (0, None, half.packet_sockets_refused),
+        Half::BurstsReceiver(half) => (half.dropped_frames, half.receiver, false),
         Half::TcpSender(_)
         | Half::TcpReceiver(_)
-        | Half::FramesSender(_)
         | Half::BurstsSender(_)
         | Half::ProbesNear(_)
-        | Half::ProbesFar(_) => (0, None),
+        | Half::ProbesFar(_) => (0, None, false),
     };
+    health.packet_sockets_refused |= refused;
     health.receiver = [health.receiver, receiver].into_iter().flatten().min();
     health.dropped_packets = health.dropped_packets.saturating_add(dropped_frames);
 }

@@ -35,13 +35,24 @@ impl<'a> Outlet<'a> {
         payloads_bytes: &[usize],
         frames_per_second: u64,
     ) -> Self {
-        if frames_per_second > WHOLE_ABOVE_FRAMES_PER_SECOND
-            // Whatever stands in the way, the socket has shown that it leads to the peer.
-            && let Ok(Some(whole)) = WholeFrames::of_flow(proven, payloads_bytes)
-        {
-            return Self::Whole(whole);
+        let mut refused = false;
+        if frames_per_second > WHOLE_ABOVE_FRAMES_PER_SECOND {
+            match WholeFrames::of_flow(proven, payloads_bytes) {
+                Ok(Some(whole)) => return Self::Whole(whole),
+                // Whatever stands in the way, the socket has shown that it leads to the peer.
+                Ok(None) => {}
+                Err(error) => refused = error.kind() == io::ErrorKind::PermissionDenied,
+            }
         }
-        Self::Datagrams(Datagrams::new(&proven.socket, payloads_bytes))
+        Self::Datagrams(Datagrams::new(&proven.socket, payloads_bytes, refused))
+    }
+
+    /// Frames that were to leave whole do not, for want of a right.
+    pub(super) const fn packet_sockets_refused(&self) -> bool {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.packet_sockets_refused,
+            Self::Whole(_) => false,
+        }
     }
 
     pub(super) const fn sent_by(&self) -> SentBy {
@@ -68,14 +79,15 @@ pub(super) struct Datagrams<'a> {
     /// What follows the head in the longest frame, and how much of it in each length of the cycle.
     padding: Vec<u8>,
     paddings_bytes: Vec<usize>,
+    packet_sockets_refused: bool,
 }
 
 impl<'a> Datagrams<'a> {
-    fn new(socket: &'a UdpSocket, payloads_bytes: &[usize]) -> Self {
+    fn new(socket: &'a UdpSocket, payloads_bytes: &[usize], packet_sockets_refused: bool) -> Self {
         let paddings_bytes: Vec<_> =
             payloads_bytes.iter().map(|payload_bytes| payload_bytes - HEAD_BYTES).collect();
         let padding = vec![0; paddings_bytes.iter().copied().max().unwrap_or(0)];
-        Self { socket, padding, paddings_bytes }
+        Self { socket, padding, paddings_bytes, packet_sockets_refused }
     }
 
     fn send(&self, frames: &[Outgoing]) -> io::Result<usize> {

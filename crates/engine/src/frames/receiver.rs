@@ -67,6 +67,7 @@ pub(crate) fn receive(
         frames: tally.finish(),
         unshown: arrivals.unshown()?,
         receiver: Some(arrivals.receiver()),
+        packet_sockets_refused: arrivals.packet_sockets_refused(),
         slots: seen,
     })
 }

@@ -54,7 +54,9 @@ pub(crate) fn send(
         progress(index, slots[index]);
     }
     let sent_by = sender.outlet.sent_by();
-    Ok(FramesSenderHalf { frames: sender.departures.finish(sent_by), slots })
+    let packet_sockets_refused = sender.outlet.packet_sockets_refused();
+    let frames = sender.departures.finish(sent_by);
+    Ok(FramesSenderHalf { frames, packet_sockets_refused, slots })
 }
 
 /// Has the current thread woken when it is due, and before ordinary threads if it leaves them most

@@ -33,6 +33,8 @@ pub(crate) fn frames_made_whole_pass_for_the_hosts_own(grounds: Grounds) {
         assert_eq!((up.sent_by, down.sent_by), (SentBy::PacketSocket, SentBy::UdpSocket));
         let receivers = [&observation.far, &observation.near].map(|end| end.receiver);
         assert_eq!(receivers, [Some(Receiver::Socket), Some(Receiver::Ring)]);
+        let refused = [&observation.far, &observation.near].map(|end| end.packet_sockets_refused);
+        assert_eq!(refused, [true, false], "who fell back says so");
         for (report, receiving) in [(up, &observation.far), (down, &observation.near)] {
             assert!(report.sent_frames > 0 && report.received_frames > 0, "{report:?}");
             assert_eq!((report.corrupt_frames, report.duplicate_frames), (Some(0), Some(0)));

@@ -20,6 +20,7 @@ pub use report::{
 };
 pub use resample::resample;
 
+use crate::packet_sockets::PacketSockets;
 use crate::path::mismatch;
 
 /// Sends all of the plan's flows in one trial.
@@ -28,8 +29,10 @@ use crate::path::mismatch;
 /// part says why.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
-    let end = steps(plan, bed, &mut report);
+    let mut bed = PacketSockets::watched(bed);
+    let end = steps(plan, &mut bed, &mut report);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
+    report.verdict.reasons.extend(bed.remarks());
     (report, end)
 }
 

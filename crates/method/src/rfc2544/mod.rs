@@ -18,6 +18,7 @@ use core::time::Duration;
 use fp_model::{Abort, Observation, Testbed, Trial};
 
 pub use crate::mlr::{Goal, GoalResult};
+use crate::packet_sockets::PacketSockets;
 use crate::path::{self, Packets};
 pub use crate::search::SearchKind;
 use line::Line;
@@ -44,9 +45,10 @@ service level; ITU-T Y.1564 is made for that.";
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let mut bed = PacketSockets::watched(bed);
     let mut run = Run {
         plan,
-        bed,
+        bed: &mut bed,
         report: Report::default(),
         rtt: Duration::ZERO,
         queue: Duration::ZERO,
@@ -57,6 +59,7 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.deviations = verdict::deviations(plan, &report.steps);
     report.checks = verdict::checks(&health);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
+    report.verdict.reasons.extend(bed.remarks());
     (report, end)
 }
 

@@ -13,6 +13,7 @@ use fp_model::{
     Abort, Direction, FlowReport, FramesReport, Observation, TcpReport, Testbed, Trial,
 };
 
+use crate::packet_sockets::PacketSockets;
 use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
 pub use crate::search::SearchKind;
@@ -25,12 +26,15 @@ pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, 
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut run = Run { plan, bed, report: Report::default(), health: Health::default() };
+    let mut bed = PacketSockets::watched(bed);
+    let (report, health) = (Report::default(), Health::default());
+    let mut run = Run { plan, bed: &mut bed, report, health };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;
     report.deviations = verdict::deviations(plan, &report.steps);
     report.checks = verdict::checks(&report.steps, &health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    report.verdict.reasons.extend(bed.remarks());
     (report, end)
 }
 
