@@ -10,7 +10,7 @@ use fp_model::Time;
 #[derive(Clone, Debug)]
 pub struct Lease {
     session: Arc<State>,
-    trial_stopped: Arc<AtomicBool>,
+    trial: Arc<TrialState>,
     holder: Holder,
 }
 
@@ -19,6 +19,12 @@ pub struct Lease {
 enum Holder {
     Sender,
     Receiver,
+}
+
+#[derive(Debug, Default)]
+struct TrialState {
+    stopped: AtomicBool,
+    unheard: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -41,12 +47,12 @@ impl Lease {
             data_at: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         };
-        Self { session: Arc::new(state), trial_stopped: Arc::default(), holder: Holder::Sender }
+        Self { session: Arc::new(state), trial: Arc::default(), holder: Holder::Sender }
     }
 
     /// A lease that ends with this one, or alone when its trial does.
     pub fn for_trial(&self) -> Self {
-        Self { trial_stopped: Arc::default(), ..self.clone() }
+        Self { trial: Arc::default(), ..self.clone() }
     }
 
     /// The same lease for a thread that only receives: where a flood of data drowns every message,
@@ -81,13 +87,13 @@ impl Lease {
 
     /// Ends the trial for every thread that holds this lease or a clone of it, for good.
     pub fn stop_trial(&self) {
-        self.trial_stopped.store(true, Ordering::Relaxed);
+        self.trial.stopped.store(true, Ordering::Relaxed);
     }
 
     /// Whether a thread of the trial may go on; to be asked at least ten times a second.
     pub fn is_live(&self, now: Time) -> bool {
         let stopped = self.session.stopped.load(Ordering::Relaxed)
-            || self.trial_stopped.load(Ordering::Relaxed);
+            || self.trial.stopped.load(Ordering::Relaxed);
         let silent_for = match self.holder {
             Holder::Sender => now.since(self.renewed_at()),
             Holder::Receiver => now.since(self.last_sign_of_life()),
@@ -96,7 +102,17 @@ impl Lease {
             Holder::Sender => Self::DEAD_MAN,
             Holder::Receiver => Self::RECEIVER,
         };
-        !stopped && silent_for < patience
+        let live = !stopped && silent_for < patience;
+        if !stopped && !live {
+            self.trial.unheard.store(true, Ordering::Relaxed);
+        }
+        live
+    }
+
+    /// Whether a thread of the trial was refused because the peer was silent, and not because
+    /// anybody had ended the trial.
+    pub(crate) fn went_unheard(&self) -> bool {
+        self.trial.unheard.load(Ordering::Relaxed)
     }
 }
 
@@ -125,6 +141,18 @@ mod tests {
         assert!(second.is_live(Time::ZERO) && session.is_live(Time::ZERO));
         session.stop();
         assert!(!second.is_live(Time::ZERO));
+        assert!(!first.went_unheard() && !second.went_unheard());
+    }
+
+    #[test]
+    fn a_trial_remembers_that_it_ended_unheard_although_the_peer_is_back() {
+        let session = Lease::new(Time::ZERO);
+        let trial = session.for_trial();
+        let silent = Time::ZERO + Lease::DEAD_MAN;
+        assert!(!trial.is_live(silent));
+        session.renew(silent);
+        assert!(trial.is_live(silent) && trial.went_unheard());
+        assert!(!session.for_trial().went_unheard());
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub use frames_report::{
     DelaySummary, Deviations, DscpCount, EcnCount, FramesReport, Gaps, Jitter, LossySecond, SentBy,
 };
 pub use observation::{
-    ArrivedRun, BurstReport, BurstsReport, ConnectionReport, FlowReport, HostFacts, Observation,
-    ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport, TesterHealth,
+    ArrivedRun, BurstReport, BurstsReport, ConnectionReport, Emulation, FlowReport, HostFacts,
+    Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport, TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};

@@ -15,6 +15,20 @@ pub struct Observation {
     pub flows: Vec<FlowReport>,
     pub near: TesterHealth,
     pub far: TesterHealth,
+    /// What an emulated network knows against itself; a real one has no such knowledge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<Emulation>,
+}
+
+/// How late an emulated network let go the frames of one trial, both directions together: what it
+/// delays beyond its file is the doing of its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Emulation {
+    /// Of 99 of 100 frames at most.
+    #[serde(rename = "late_p99_ns", with = "nanos")]
+    pub late_p99: Duration,
+    #[serde(rename = "late_max_ns", with = "nanos")]
+    pub late_max: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,6 +16,7 @@ use super::message::Message;
 use super::pulse::Pulse;
 use crate::Lease;
 use crate::os::clock;
+use crate::os::schedule::Promptly;
 use crate::os::wake::{Interest, Wake, wait};
 
 /// A live control connection; dropping it ends the session.
@@ -154,6 +155,9 @@ enum Turn {
 
 impl Keeper {
     fn run(mut self) {
+        // Seldom and for a moment, and a late heartbeat ends a trial: before whatever never sleeps.
+        // An ordinary user is not allowed to.
+        let _promptly = Promptly::run_before_senders();
         let end = loop {
             match self.turn() {
                 Ok(Turn::Next) => {}

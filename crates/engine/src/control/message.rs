@@ -11,7 +11,7 @@ use crate::half::{FlowKey, Half, ReceiverSlot, SenderSlot};
 
 /// The version of the messages; a change that the reader of the version before cannot read makes
 /// a new one.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 /// The oldest version that is still read: before it, flows had no beginning and no pace of their own.
 const OLDEST_PROTOCOL: u32 = 3;
 
@@ -80,6 +80,9 @@ pub(crate) enum Message {
         trial: u64,
         #[serde(deserialize_with = "readable::words")]
         reason: String,
+        /// Whether only the near end's heartbeats were missing, so that it can be tried again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unheard: bool,
     },
     /// Near to far: end the trial now.
     Stop { trial: u64 },

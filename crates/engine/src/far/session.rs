@@ -23,7 +23,7 @@ use crate::control::message::{
 use crate::control::pairing::Token;
 use crate::control::pulse::Pulse;
 use crate::control::{host_facts, socket};
-use crate::flow::{self, Ended, FlowHalf, Mail, News, OPENING_MAX, RunningFlows};
+use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, RunningFlows};
 use crate::half::Half;
 use crate::os::{clock, interfaces, random};
 
@@ -249,7 +249,7 @@ impl<'a> Session<'a> {
         self.trials += 1;
         match self.open(trial, spec) {
             Ok(doors) => self.line.say(Message::Ready { trial, doors }),
-            Err(reason) => self.fail(trial, reason),
+            Err(reason) => self.fail(trial, reason, false),
         }
     }
 
@@ -306,16 +306,16 @@ impl<'a> Session<'a> {
         match &self.running {
             Some(running) if running.id == trial && soon => running.flows.start(at),
             Some(running) if running.id == trial => {
-                self.fail(trial, format!("it was to start {:?} ahead", at.since(now)));
+                self.fail(trial, format!("it was to start {:?} ahead", at.since(now)), false);
             }
             // Its failure or its end is on its way to the near end.
             _ => {}
         }
     }
 
-    fn fail(&mut self, trial: u64, reason: String) {
+    fn fail(&mut self, trial: u64, reason: String, unheard: bool) {
         self.running = None;
-        self.line.say(Message::Failed { trial, reason });
+        self.line.say(Message::Failed { trial, reason, unheard });
     }
 
     fn on_news(&mut self, trial: u64, flow: usize, news: News) {
@@ -332,7 +332,9 @@ impl<'a> Session<'a> {
                 running.on_half(flow, ended);
                 self.tell_if_complete();
             }
-            News::Over(Err(reason)) => self.fail(trial, format!("flow {flow}: {reason}")),
+            News::Over(Err(Broken { reason, unheard })) => {
+                self.fail(trial, format!("flow {flow}: {reason}"), unheard);
+            }
         }
     }
 

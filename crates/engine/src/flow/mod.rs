@@ -39,7 +39,15 @@ pub(crate) enum News {
         stretch: usize,
         seen: Seen,
     },
-    Over(Result<Ended, String>),
+    Over(Result<Ended, Broken>),
+}
+
+/// Why a half has no result.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) reason: String,
+    /// Whether only the peer's heartbeats were missing.
+    pub(crate) unheard: bool,
 }
 
 /// A half that ran to its end, and what its thread went through.
@@ -148,7 +156,8 @@ impl FlowHalf {
             longest_stall: effort.longest_stall(),
             processor_share: effort.processor_share(),
         });
-        tell(News::Over(ended));
+        let unheard = lease.went_unheard();
+        tell(News::Over(ended.map_err(|reason| Broken { reason, unheard })));
     }
 
     fn run_opened(
@@ -176,7 +185,7 @@ impl Drop for LastWords<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let reason = "its thread panicked, which is a fault of fullpipe: please report it";
-            (self.0)(News::Over(Err(reason.to_owned())));
+            (self.0)(News::Over(Err(Broken { reason: reason.to_owned(), unheard: false })));
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The thread in the middle: takes frames from one end and gives them to the other in time.
 
 use std::io;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
-use fp_model::Time;
+use fp_model::{Emulation, Time};
 use fp_net::link::{Frame, Output, Way};
 use fp_net::path::{LinkSpec, PathSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +26,8 @@ use crate::os::{clock, schedule};
 pub(super) enum Request {
     /// To be answered with near to far and far to near.
     Truth(SyncSender<io::Result<[DirectionTruth; 2]>>),
+    /// To be answered with what has been late since it was asked last.
+    Lateness(SyncSender<Emulation>),
 }
 
 /// Both directions of the path.
@@ -67,7 +70,7 @@ impl Forwarder {
     pub(super) fn run(mut self) -> io::Result<()> {
         schedule::wake_on_time()?;
         // An ordinary user is not allowed to; frames are then released a little less precisely.
-        let _ = schedule::run_in_real_time();
+        let _ = schedule::run_rather_than_others();
         let mut received_at = Time::ZERO;
         while self.attend() {
             let clocks = Clocks::read();
@@ -91,6 +94,13 @@ impl Forwarder {
             Ok(Request::Truth(answer)) => {
                 // Who has asked may have gone meanwhile.
                 let _ = answer.send(self.truth());
+                true
+            }
+            Ok(Request::Lateness(answer)) => {
+                let ways = [&mut self.near_to_far, &mut self.far_to_near];
+                let [there, back] =
+                    ways.map(|lane| mem::replace(&mut lane.of_late, Lateness::new()));
+                let _ = answer.send(there.with(&back));
                 true
             }
             Err(TryRecvError::Empty) => true,
@@ -168,6 +178,8 @@ struct Lane {
     /// No frame can have arrived before, whatever its timestamp says.
     not_before: Time,
     lateness: Lateness,
+    /// The same since the owner asked last.
+    of_late: Lateness,
     unsent_frames: u64,
     overrun_frames: u64,
 }
@@ -192,6 +204,7 @@ impl Lane {
             answers: Vec::new(),
             not_before: now,
             lateness: Lateness::new(),
+            of_late: Lateness::new(),
             unsent_frames: 0,
             overrun_frames: 0,
         })
@@ -234,7 +247,9 @@ impl Lane {
         }
         let sent_at = clock::now();
         for due in &self.due {
-            self.lateness.add(sent_at.since(due.at));
+            let late = sent_at.since(due.at);
+            self.lateness.add(late);
+            self.of_late.add(late);
         }
         self.unsent_frames += send_all(&self.sender, &self.due);
         self.due.clear();

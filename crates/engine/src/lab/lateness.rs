@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fp_model::Emulation;
 use serde::Serialize;
 
 /// Counts of frames by microseconds of lateness; the last slot holds all that were later.
@@ -47,6 +48,18 @@ impl Lateness {
         }
     }
 
+    /// Of the frames counted here and there.
+    pub(super) fn with(&self, other: &Self) -> Emulation {
+        let mut all = self.clone();
+        for (mine, theirs) in all.frames.iter_mut().zip(&other.frames) {
+            *mine += theirs;
+        }
+        let frames = all.frames.iter().sum();
+        let late_p99 = Duration::from_micros(all.percentile(frames, 99).unwrap_or_default());
+        let late_max = self.max.max(other.max);
+        Emulation { late_p99: late_p99.min(late_max), late_max }
+    }
+
     /// The least slot that `percent` of the frames do not exceed, rounded up to its end.
     fn percentile(&self, frames: u64, percent: u64) -> Option<u64> {
         let rank = (frames * percent).div_ceil(100);
@@ -75,5 +88,18 @@ mod tests {
         // 101 frames: the 51st was 50 to 51 µs late, the 100th 99 to 100 µs.
         assert_eq!((summary.frames, summary.p50_us, summary.p99_us), (101, Some(51), Some(100)));
         assert_eq!(summary.max_us, Some(1e6));
+    }
+
+    #[test]
+    fn both_directions_together_are_as_late_as_their_frames() {
+        let [mut some, mut other] = [(); 2].map(|()| Lateness::new());
+        assert_eq!(some.with(&other), Emulation::default());
+        for micros in 0..50 {
+            some.add(Duration::from_micros(2 * micros));
+            other.add(Duration::from_micros(2 * micros + 1));
+        }
+        let late = some.with(&other);
+        assert_eq!(late.late_p99, Duration::from_micros(99));
+        assert_eq!(late.late_max, Duration::from_micros(99));
     }
 }

@@ -11,6 +11,7 @@ mod lateness;
 mod listener;
 mod packet;
 mod program;
+mod testbed;
 mod too_big;
 mod truth;
 mod wiring;
@@ -21,12 +22,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
+use fp_model::Emulation;
 use fp_net::path::PathSpec;
 use rustix::event::{EventfdFlags, eventfd};
 
 pub use grounds::Grounds;
 pub use lateness::LatenessSummary;
 pub use program::{End, Program};
+pub use testbed::Emulated;
 pub use truth::{DirectionTruth, LabTruth};
 pub use wiring::{Families, Namespace};
 
@@ -124,6 +127,15 @@ impl Lab {
             near_to_far,
             far_to_near,
         })
+    }
+
+    /// How late frames were released since this was asked last.
+    fn take_lateness(&self) -> Result<Emulation, LabError> {
+        let (answer, told) = sync_channel(1);
+        let requests = self.requests.as_ref().ok_or(LabError::Stopped)?;
+        requests.send(Request::Lateness(answer)).map_err(|_| LabError::Stopped)?;
+        self.ring();
+        told.recv().map_err(|_| LabError::Stopped)
     }
 
     fn ring(&self) {

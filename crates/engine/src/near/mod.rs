@@ -17,6 +17,7 @@ use fp_model::{Abort, Event, Family, HostFacts, Observation, Testbed, Time, Tria
 pub use connect::ConnectError;
 use connect::{CONNECT_MAX, Entered, family_of};
 
+use self::trial::{Failure, LOOK_UP};
 use crate::control::channel::ChannelError;
 use crate::control::line::{End, Line, LineError};
 use crate::control::message::Message;
@@ -165,6 +166,29 @@ impl LiveTestbed {
         self.line.far_clock().rtt().unwrap_or_default()
     }
 
+    fn attempt(&mut self, trial: &Trial) -> Result<Observation, Failure> {
+        self.trials += 1;
+        (self.options.events)(Event::Started(trial.clone()));
+        let outcome = self.conduct(trial);
+        match &outcome {
+            Ok(observation) => (self.options.events)(Event::Finished(observation.clone())),
+            Err(_) => self.line.say(Message::Stop { trial: self.trials }),
+        }
+        outcome
+    }
+
+    /// Waits as long as the line does until the far end is heard: whether it is. A host that was
+    /// paused, or a burst of losses, ends a trial for want of heartbeats, but not the session.
+    fn is_heard_again(&mut self) -> bool {
+        while !self.line.is_over() && !self.options.stop.is_set() {
+            if self.lease.is_live(clock::now()) {
+                return true;
+            }
+            clock::sleep_until(clock::now() + LOOK_UP);
+        }
+        false
+    }
+
     fn lost(&mut self, why: &LineError) -> Abort {
         let sentence = match why {
             LineError::Bye(reason) => {
@@ -182,14 +206,11 @@ impl Testbed for LiveTestbed {
         if let Some(sentence) = &self.lost {
             return Err(Abort::Lost(sentence.clone()));
         }
-        self.trials += 1;
-        (self.options.events)(Event::Started(trial.clone()));
-        let outcome = self.conduct(trial);
-        match &outcome {
-            Ok(observation) => (self.options.events)(Event::Finished(observation.clone())),
-            Err(_) => self.line.say(Message::Stop { trial: self.trials }),
+        let mut outcome = self.attempt(trial);
+        if matches!(outcome, Err(Failure::Unheard(_))) && self.is_heard_again() {
+            outcome = self.attempt(trial);
         }
-        outcome
+        outcome.map_err(Failure::into_abort)
     }
 }
 

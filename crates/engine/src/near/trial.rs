@@ -12,7 +12,7 @@ use super::live::Live;
 use crate::control::far_clock::DRIFT;
 use crate::control::line::End;
 use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
-use crate::flow::{self, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
+use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
 use crate::os::clock;
 
@@ -29,8 +29,15 @@ struct Gathered {
     far: Option<(Vec<Half>, TesterHealth)>,
 }
 
+/// Why a trial gave no observation.
+pub(super) enum Failure {
+    Final(Abort),
+    /// One end did not hear the other for a while: it may be worth another try.
+    Unheard(Abort),
+}
+
 /// How soon a stop is noticed.
-const LOOK_UP: Duration = Duration::from_millis(50);
+pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
 /// What the far end may take to answer, or to report after the last slot.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// A flow that breaks may be the first to notice that the far end is gone; then the control
@@ -41,7 +48,7 @@ const START_AHEAD_MIN: Duration = Duration::from_millis(100);
 const PROBES_START_AHEAD: Duration = Duration::from_millis(5);
 
 impl LiveTestbed {
-    pub(super) fn conduct(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+    pub(super) fn conduct(&mut self, trial: &Trial) -> Result<Observation, Failure> {
         let doors = self.prepare(trial)?;
         let flows = self.open(trial, &doors)?;
         self.await_open(&flows)?;
@@ -50,24 +57,26 @@ impl LiveTestbed {
         let gathered = self.gather(trial, &flows, at)?;
         drop(flows);
         let clock_error = began.error_since(at, &self.line.far_clock(), clock::now());
-        self.joined(trial, gathered, clock_error)
+        Ok(self.joined(trial, gathered, clock_error)?)
     }
 
-    fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Abort> {
+    fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {
         if let Some(flow) = trial.flows.iter().find(|f| self.far_address_of(f.family).is_none()) {
-            return Err(Abort::Testbed(format!(
+            let abort = Abort::Testbed(format!(
                 "the far end {} has told of no {} address on the interface where it is reached: \
                  leave out the flows of that family",
                 self.far_name, flow.family
-            )));
+            ));
+            return Err(abort.into());
         }
         let prepare = Message::Prepare { trial: self.trials, spec: trial.clone() };
         let bytes = encode(&prepare).map_or(usize::MAX, |framed| framed.len());
         if bytes > TO_FAR_MAX_BYTES {
-            return Err(Abort::Testbed(format!(
+            let abort = Abort::Testbed(format!(
                 "the trial is {bytes} bytes long and {TO_FAR_MAX_BYTES} fit a message to the far \
                  end: take fewer flows, or fewer steps in their paces"
-            )));
+            ));
+            return Err(abort.into());
         }
         self.line.say(prepare);
         let deadline = clock::now() + ANSWER_MAX;
@@ -75,7 +84,7 @@ impl LiveTestbed {
             Told::Far(Message::Ready { doors, .. }) if doors.len() == trial.flows.len() => {
                 Ok(doors)
             }
-            Told::Far(_) | Told::Flow { .. } => Err(self.out_of_turn()),
+            Told::Far(_) | Told::Flow { .. } => Err(self.out_of_turn().into()),
         }
     }
 
@@ -101,15 +110,15 @@ impl LiveTestbed {
             .map_err(|error| Abort::Testbed(format!("no thread could be started: {error}")))
     }
 
-    fn await_open(&mut self, flows: &RunningFlows) -> Result<(), Abort> {
+    fn await_open(&mut self, flows: &RunningFlows) -> Result<(), Failure> {
         let deadline = clock::now() + OPENING_MAX + ANSWER_MAX;
         for _ in 0..flows.count() {
             match self.await_told(deadline)? {
                 Told::Flow { news: News::Open, .. } => {}
-                Told::Flow { news: News::Over(Err(reason)), flow } => {
-                    return Err(self.explained(flow, &reason));
+                Told::Flow { news: News::Over(Err(broken)), flow } => {
+                    return Err(self.explained(flow, &broken));
                 }
-                Told::Flow { .. } | Told::Far(_) => return Err(self.out_of_turn()),
+                Told::Flow { .. } | Told::Far(_) => return Err(self.out_of_turn().into()),
             }
         }
         Ok(())
@@ -130,7 +139,12 @@ impl LiveTestbed {
         Ok(at)
     }
 
-    fn gather(&mut self, trial: &Trial, flows: &RunningFlows, at: Time) -> Result<Gathered, Abort> {
+    fn gather(
+        &mut self,
+        trial: &Trial,
+        flows: &RunningFlows,
+        at: Time,
+    ) -> Result<Gathered, Failure> {
         let lasts = lasts(trial);
         let deadline = at + lasts + lasts.mul_f64(DRIFT) + ANSWER_MAX;
         let mut live = Live::of(trial);
@@ -154,11 +168,11 @@ impl LiveTestbed {
                     gathered.near[flow] = Some(ended.half);
                     continue;
                 }
-                Told::Flow { flow, news: News::Over(Err(reason)) } => {
-                    return Err(self.explained(flow, &reason));
+                Told::Flow { flow, news: News::Over(Err(broken)) } => {
+                    return Err(self.explained(flow, &broken));
                 }
                 Told::Flow { news: News::Open, .. } | Told::Far(_) => {
-                    return Err(self.out_of_turn());
+                    return Err(self.out_of_turn().into());
                 }
             };
             if let Some(event) = live.on_seen(flow, stretch, seen) {
@@ -179,28 +193,28 @@ impl LiveTestbed {
         let flows = flow_reports(trial, near_halves, far_halves, clock_error).map_err(|error| {
             Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
         })?;
-        Ok(Observation { flows, near: gathered.near_health, far })
+        Ok(Observation { flows, near: gathered.near_health, far, emulation: None })
     }
 
     /// The next word on the trial that runs, from either end.
-    fn await_told(&mut self, deadline: Time) -> Result<Told, Abort> {
+    fn await_told(&mut self, deadline: Time) -> Result<Told, Failure> {
         loop {
             if self.options.stop.is_set() {
-                return Err(Abort::Stopped);
+                return Err(Abort::Stopped.into());
             }
             match self.mail.recv_timeout(LOOK_UP) {
                 Ok(Mail::Line(Ok(message))) if trial_of(&message) != Some(self.trials) => {}
-                Ok(Mail::Line(Ok(Message::Failed { reason, .. }))) => {
-                    return Err(self.failed_far(&reason));
+                Ok(Mail::Line(Ok(Message::Failed { reason, unheard, .. }))) => {
+                    return Err(Failure::of(self.failed_far(&reason), unheard));
                 }
                 Ok(Mail::Line(Ok(message))) => return Ok(Told::Far(message)),
-                Ok(Mail::Line(Err(error))) => return Err(self.lost(&error)),
+                Ok(Mail::Line(Err(error))) => return Err(self.lost(&error).into()),
                 Ok(Mail::Flow { trial, .. }) if trial != self.trials => {}
                 Ok(Mail::Flow { flow, news, .. }) => return Ok(Told::Flow { flow, news }),
                 Err(RecvTimeoutError::Timeout) if clock::now() < deadline => {}
                 Err(_) => {
-                    let far = &self.far_name;
-                    return Err(Abort::Lost(format!("the far end {far} did not report in time")));
+                    let sentence = format!("the far end {} did not report in time", self.far_name);
+                    return Err(Abort::Lost(sentence).into());
                 }
             }
         }
@@ -215,8 +229,9 @@ impl LiveTestbed {
     }
 
     /// Why a flow of ours broke: because the far end is gone, if that is found out in time.
-    fn explained(&mut self, flow: usize, reason: &str) -> Abort {
-        let ours = Abort::Testbed(format!("flow {flow}: {reason}"));
+    fn explained(&mut self, flow: usize, broken: &Broken) -> Failure {
+        let ours = Abort::Testbed(format!("flow {flow}: {}", broken.reason));
+        let ours = Failure::of(ours, broken.unheard);
         // While the peer is heard it has had the time to say more after a look-up or two.
         let deadline = clock::now() + EXPLANATION_MAX;
         let heard_by = clock::now() + 4 * LOOK_UP;
@@ -225,12 +240,30 @@ impl LiveTestbed {
                 return ours;
             }
             match self.await_told(clock::now() + LOOK_UP) {
-                Err(Abort::Lost(_)) if self.lost.is_none() => {}
-                Err(abort) => return abort,
+                Err(Failure::Final(Abort::Lost(_))) if self.lost.is_none() => {}
+                Err(failure) => return failure,
                 Ok(_) => {}
             }
         }
         ours
+    }
+}
+
+impl Failure {
+    const fn of(abort: Abort, unheard: bool) -> Self {
+        if unheard { Self::Unheard(abort) } else { Self::Final(abort) }
+    }
+
+    pub(super) fn into_abort(self) -> Abort {
+        match self {
+            Self::Final(abort) | Self::Unheard(abort) => abort,
+        }
+    }
+}
+
+impl From<Abort> for Failure {
+    fn from(abort: Abort) -> Self {
+        Self::Final(abort)
     }
 }
 

@@ -6,25 +6,39 @@ use std::num::NonZeroU64;
 
 use rustix::thread::set_current_timer_slack;
 
-/// Before all ordinary threads, for as long as it does not use a processor up.
+/// Rather than other ordinary threads, though it may never sleep: those still get a hundredth of its
+/// processor, and go to another one meanwhile. From a real-time thread that never sleeps the kernel
+/// takes the processor away for 50 ms in a second, and what waits for it there waits for a second.
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE` on the host.
-pub fn run_in_real_time() -> io::Result<()> {
-    const PRIORITY: i32 = 50;
-    set_policy(libc::SCHED_FIFO, PRIORITY)
+pub fn run_rather_than_others() -> io::Result<()> {
+    const NICE: libc::c_int = -20;
+    // SAFETY: no pointers; to Linux, process zero is the current thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
-/// While this lives, the current thread runs before all ordinary threads, where the host allows it,
-/// but after those of an emulated network.
+/// While this lives, the current thread runs before all ordinary threads, where the host allows it.
 #[derive(Debug)]
 pub(crate) struct Promptly(());
 
 impl Promptly {
+    /// As a sender that sleeps between its frames.
     pub(crate) fn run() -> Self {
-        const PRIORITY: i32 = 10;
+        Self::with_priority(10)
+    }
+
+    /// As the one who keeps the senders' leases.
+    pub(crate) fn run_before_senders() -> Self {
+        Self::with_priority(20)
+    }
+
+    fn with_priority(priority: i32) -> Self {
         // An ordinary user's thread stays ordinary: it will be late more often, and says so.
-        let _ = set_policy(libc::SCHED_FIFO, PRIORITY);
+        let _ = set_policy(libc::SCHED_FIFO, priority);
         Self(())
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use fp_engine::control::Pairing;
-use fp_engine::lab::{Families, Grounds, Lab};
+use fp_engine::lab::{Emulated, Families, Grounds, Lab};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::signal;
 use fp_method::flow::Lines;
@@ -155,7 +155,7 @@ impl ReachArgs {
         let lines = measure::lines(&path);
         let across = format!("lab {}", path.name);
         let ends = Ends { line_l1, lines, is_isolated: true, ..ends(&bed, across, output) };
-        let outcome = measure::run(ends, bed, output, method);
+        let outcome = measure::run(ends, Emulated::new(&lab, bed), output, method);
         super::lab::tell_the_truth(&lab, self.truth.as_deref())?;
         outcome
     }

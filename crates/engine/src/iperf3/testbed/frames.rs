@@ -60,7 +60,7 @@ pub(super) fn run(
     });
     let flows = flows.collect::<Result<Vec<_>, ClientError>>()?;
     let (near, far) = (TesterHealth::default(), TesterHealth::default());
-    Ok(Observation { flows: in_order(flows), near, far })
+    Ok(Observation { flows: in_order(flows), near, far, emulation: None })
 }
 
 /// What this end counts of all streams, slot by slot.

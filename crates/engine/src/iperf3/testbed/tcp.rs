@@ -96,7 +96,7 @@ pub(super) fn run(
         let report = report.map_err(|error| session.untold(&error.to_string()))?;
         reports.push((flow.place, FlowReport::Tcp(report)));
     }
-    Ok(Observation { flows: in_order(reports), near, far: TesterHealth::default() })
+    Ok(Observation { flows: in_order(reports), near, ..Observation::default() })
 }
 
 /// All streams, those of uploads first, each before the next: the server numbers them as they come.
