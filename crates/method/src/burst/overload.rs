@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, ArrivedRun, BurstsLoad, Direction, LayeredRate, PacketLayout, Rate};
 
+use super::cbs::REPEATS;
 use super::estimate::{self, Depth, Refill};
 use super::passage::{Passage, slope, spacing};
 use super::{Goal, Line, Offer, RateStep, Run, Seen, Step, median};
@@ -86,6 +87,23 @@ pub(super) struct Policed {
     pub(super) depth_bytes: Option<f64>,
 }
 
+impl Policed {
+    fn of(port: &Port, seen: &Seen, frame_bytes: u32, charged_bytes: f64) -> Self {
+        let found = bucket(&Passage::of_all(seen), port.slot_s(frame_bytes), charged_bytes);
+        Self {
+            port: *port,
+            refill: found.map(|(refill, _)| refill),
+            depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
+        }
+    }
+
+    /// The one of two measurements of which less was wasted.
+    fn or_faster(self, other: Self) -> Self {
+        let bytes_s = |one: &Self| one.refill.map_or(0.0, |refill| refill.bytes_s);
+        if bytes_s(&other) > bytes_s(&self) { other } else { self }
+    }
+}
+
 /// Measures the line of each direction by bursts that the sender does not hold back.
 pub(super) fn lines(
     run: &mut Run<'_>,
@@ -150,27 +168,28 @@ pub(super) fn rates(
         .map(|port| expected.overload(port.slot_s(frame_bytes)))
         .fold(Duration::ZERO, Duration::max);
     let idle = refill_time(cir.rate, cbs_bytes);
-    let mut policed = Vec::new();
-    for _ in 0..GROWTHS {
+    let least_bytes_s = expected.cir_bytes_s * (1.0 - run.plan.tolerance_percent / 100.0);
+    let mut policed: Vec<Policed> = Vec::new();
+    let (mut growths, mut repeats) = (0, 0);
+    loop {
         let name = format!("overload, {}", names(directions));
         let seen = offer(run, name, ports, frame_bytes, lasts, idle)?;
-        policed = ports
+        let found: Vec<Policed> = ports
             .iter()
             .zip(&seen)
-            .map(|(port, seen)| {
-                let bursts = Passage::of_all(seen);
-                let found = bucket(&bursts, port.slot_s(frame_bytes), charged_bytes);
-                Policed {
-                    port: *port,
-                    refill: found.map(|(refill, _)| refill),
-                    depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
-                }
-            })
+            .map(|(port, seen)| Policed::of(port, seen, frame_bytes, charged_bytes))
             .collect();
-        if policed.iter().all(|policed: &Policed| policed.refill.is_some()) {
-            break;
+        policed = match policed.len() {
+            0 => found,
+            _ => policed.into_iter().zip(found).map(|(one, other)| one.or_faster(other)).collect(),
+        };
+        let slowest = policed.iter().map(|policed| policed.refill.map(|refill| refill.bytes_s));
+        match slowest.reduce(|one, other| Some(one?.min(other?))).flatten() {
+            None if growths + 1 < GROWTHS => (growths, lasts) = (growths + 1, lasts * GROWTH),
+            // Tokens go to waste while a sender stands still for long, and none can be won.
+            Some(bytes_s) if bytes_s < least_bytes_s && repeats < REPEATS => repeats += 1,
+            _ => break,
         }
-        lasts *= GROWTH;
     }
     for policed in &policed {
         let step = rate_step(run, policed, frame_bytes, cir, directions.len() > 1);

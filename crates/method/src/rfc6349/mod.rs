@@ -116,9 +116,25 @@ struct Health {
     frames_received: u64,
     /// By the ends themselves.
     frames_dropped: u64,
+    /// The trial that an emulated network spoilt most, if it did.
+    late: Option<Late>,
+}
+
+/// A trial that carried too little over an emulated network that was late.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    /// Of 99 of 100 packets at most.
+    p99: Duration,
+    /// With which what is missing is not explained.
+    limit: Duration,
 }
 
 impl Health {
+    fn add_late(&mut self, late: Late) {
+        let most = self.late.filter(|most| most.p99 >= late.p99);
+        self.late = Some(most.unwrap_or(late));
+    }
+
     fn add(&mut self, seen: &Observation) {
         let stall = seen.near.longest_stall.max(seen.far.longest_stall);
         self.longest_stall = self.longest_stall.max(stall);

@@ -7,12 +7,14 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, ConnectionReport, Direction, FlowSpec, Layer, LayeredRate, Load, Pace, PacketLayout,
-    Rate, Sample, Sender, TcpLoad, TcpReport, Testbed as _, Timing, Trial,
+    Abort, ConnectionReport, Direction, Emulation, FlowSpec, Layer, LayeredRate, Load, Pace,
+    PacketLayout, Rate, Sample, Sender, TcpLoad, TcpReport, Testbed as _, Timing, Trial,
 };
 
+use super::verdict::asked_percent;
 use super::{
-    Bottleneck, Connection, LimitKind, Limits, Plan, Role, Run, Step, TcpStep, Windows, settle, tcp,
+    Bottleneck, Connection, Late, LimitKind, Limits, Plan, Role, Run, Step, TcpStep, Windows,
+    settle, tcp,
 };
 use crate::Bytes;
 use crate::bdp::bdp;
@@ -57,6 +59,9 @@ impl Fill {
         Self { window_bytes: (self.window_bytes as f64 * fraction) as u64, ..self }
     }
 }
+
+/// A trial that an emulated network may have spoilt is repeated so often at most.
+const LATE_REPEATS_MAX: u32 = 2;
 
 /// What one trial offers.
 #[derive(Clone, Debug)]
@@ -348,18 +353,52 @@ fn acknowledgements(plan: &Plan, data_l4: Rate, segment: u32, layer: Layer) -> R
     data_l4.scaled(f64::from(ack.bytes_at(layer)) / acked_bytes)
 }
 
-/// Runs one trial and adds a step for each of its directions.
+/// Runs one trial and adds a step for each of its directions. What an emulated network may have
+/// spoilt is repeated.
 fn measure(run: &mut Run<'_>, path: &Path<'_>, offer: &Offer) -> Result<(), Abort> {
     let trial = trial(run.plan, path, offer);
-    let seen = run.run(&trial)?;
-    let reports = tcp(&trial, &seen)?;
-    for (place, report) in reports.into_iter().enumerate() {
-        for &role in offer.roles {
-            let step = step(run.plan, path, offer, role, (place, report));
-            run.report.steps.push(Step::Tcp(step));
+    let mut repeats = 0;
+    let (steps, late) = loop {
+        let seen = run.run(&trial)?;
+        let steps: Vec<TcpStep> = tcp(&trial, &seen)?
+            .into_iter()
+            .enumerate()
+            .flat_map(|each| offer.roles.iter().map(move |&role| (role, each)))
+            .map(|(role, each)| step(run.plan, path, offer, role, each))
+            .collect();
+        let late = seen.emulation.and_then(|emulation| {
+            steps.iter().find_map(|step| explained_by(emulation, run.plan, path, step))
+        });
+        if late.is_none() || repeats == LATE_REPEATS_MAX {
+            break (steps, late);
         }
+        repeats += 1;
+    };
+    if let Some(late) = late {
+        run.health.add_late(late);
     }
+    run.report.steps.extend(steps.into_iter().map(Step::Tcp));
     Ok(())
+}
+
+/// Whether what is missing to the throughput asked for may be the lateness of an emulated network.
+///
+/// A window is carried once in a round trip, which is two crossings longer: were all packets as late
+/// as the latest of a hundred, so much would be missing.
+fn explained_by(
+    emulation: Emulation,
+    plan: &Plan,
+    path: &Path<'_>,
+    step: &TcpStep,
+) -> Option<Late> {
+    if step.role != Role::Throughput {
+        return None;
+    }
+    let asked = asked_percent(plan, step, Some(path.limits.of(step.direction)));
+    let missing = (asked - step.share_percent()) / 100.0;
+    let rtt = step.rtt_mean.unwrap_or(path.baseline_rtt).max(path.baseline_rtt);
+    let limit = rtt.mul_f64(missing.max(0.0) / 2.0);
+    (missing > 0.0 && emulation.late_p99 > limit).then_some(Late { p99: emulation.late_p99, limit })
 }
 
 fn trial(plan: &Plan, path: &Path<'_>, offer: &Offer) -> Trial {

@@ -55,6 +55,10 @@ pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
         checks.push(Check::at_most("throughput_within_ideal", share, limit, "percent"));
     }
     checks.extend(baseline_holds(steps));
+    checks.extend(health.late.map(|late| {
+        let [p99, limit] = [late.p99, late.limit].map(|time| time.as_secs_f64() * 1e3);
+        Check::at_most("emulation_lateness", p99, limit, "ms")
+    }));
     checks
 }
 
@@ -142,6 +146,10 @@ fn broken(check: &Check) -> Reason {
         "busiest_thread" => {
             "the thread that sent had a processor to itself: the rate is beyond this host"
         }
+        "emulation_lateness" => {
+            "the host kept the emulated network from letting packets go in time, and too little was \
+             carried"
+        }
         "tester_stall" => "the host kept the tester from running",
         "throughput_within_ideal" => {
             "more came through than the bottleneck allows, so the bottleneck is not what was measured"
@@ -182,7 +190,7 @@ fn failures(plan: &Plan, place: usize, step: &TcpStep, limit: Option<&Bottleneck
 }
 
 /// The share of the ideal that a trial must carry.
-fn asked_percent(plan: &Plan, step: &TcpStep, limit: Option<&Bottleneck>) -> f64 {
+pub(super) fn asked_percent(plan: &Plan, step: &TcpStep, limit: Option<&Bottleneck>) -> f64 {
     let Thresholds { throughput_percent, bidirectional_percent, .. } = plan.thresholds;
     if !step.bidirectional {
         return throughput_percent;
