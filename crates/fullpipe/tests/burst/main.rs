@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod command;
+#[path = "../disturbed/mod.rs"]
+mod disturbed;
 #[path = "../folder/mod.rs"]
 mod folder;
 #[path = "../judged/mod.rs"]

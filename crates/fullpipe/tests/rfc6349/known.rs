@@ -22,9 +22,10 @@ fn a_bucket_smaller_than_the_bursts_costs_most_of_the_throughput() {
 #[test]
 fn a_bucket_as_large_as_the_bursts_costs_nothing() {
     let runs = [(); 3].map(|()| run(&["test", "--lab", "metro-40m-cbs275k", "-q"]));
-    let passed = runs.iter().filter(|run| (run.exit, run.status()) == (0, "pass")).count();
-    let verdicts = runs.each_ref().map(|run| &run.result["verdict"]);
-    assert!(passed >= 2, "{verdicts:#?}\n{}", runs[0].stderr);
+    for run in &runs {
+        run.expect_pass();
+    }
+    let late = runs.each_ref().map(|run| run.lateness_share(54.0)).into_iter().fold(0.0, f64::max);
     let median = |steps: fn(&Finished) -> Vec<&Value>, place: usize, field: &str| {
         let mut values = runs.each_ref().map(|run| number(steps(run)[place], field));
         values.sort_by(f64::total_cmp);
@@ -40,8 +41,8 @@ fn a_bucket_as_large_as_the_bursts_costs_nothing() {
         let efficiency = median(bulk, place, "efficiency_percent");
         let delay = median(bulk, place, "buffer_delay_percent");
         assert!(
-            share >= 0.97 && efficiency == 100.0 && delay < 2.0,
-            "{share} {efficiency} {delay}"
+            share >= 0.97 - late && efficiency == 100.0 && delay < 2.0 + 100.0 * late,
+            "{share} {efficiency} {delay}, {late} late"
         );
     }
 }
@@ -57,6 +58,7 @@ fn simulation_and_lab_agree_where_windows_or_pacing_decide() {
         let common = [&["-q", "--sender", "bulk"], options].concat();
         let lab = run(&[&["test", "--lab", net], &common[..]].concat());
         let sim = run(&[&["sim", net, "test"], &common[..]].concat());
+        let rtt_ms = number(lab.steps("baseline_rtt")[0], "rtt_min_ms");
         let (real, simulated) = (lab.steps("tcp"), sim.steps("tcp"));
         assert_eq!(real.len(), simulated.len());
         for (real, simulated) in real.into_iter().zip(simulated) {
@@ -65,7 +67,8 @@ fn simulation_and_lab_agree_where_windows_or_pacing_decide() {
                 continue;
             }
             let rates = [real, simulated].map(|step| number(step, "throughput_bps"));
-            assert!(within_percent(rates[0], rates[1], 5.0), "{rates:?}: {real}");
+            let tolerance = 5.0 + 100.0 * lab.lateness_share(rtt_ms);
+            assert!(within_percent(rates[0], rates[1], tolerance), "{rates:?}: {real}");
         }
     }
 }

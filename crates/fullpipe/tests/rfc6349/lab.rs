@@ -8,7 +8,7 @@ use super::result::{number, output, run, within_percent};
 #[test]
 fn a_line_of_100_mbit_is_found_and_filled() {
     let run = run(&["test", "--lab", "line-100m-10ms", "-q"]);
-    assert_eq!((run.exit, run.status()), (0, "pass"), "{}\n{}", run.result["verdict"], run.stderr);
+    run.expect_pass();
     for step in run.steps("path_mtu") {
         assert_eq!((&step["mtu_bytes"], &step["black_hole"]), (&1500.into(), &false.into()));
     }
@@ -20,7 +20,7 @@ fn a_line_of_100_mbit_is_found_and_filled() {
     assert!((number(baseline, "rtt_min_ms") - 10.211).abs() < 0.1, "{baseline}");
     for step in run.alone("bulk") {
         let share = number(step, "throughput_bps") / number(step, "ideal_bps");
-        assert!(share >= 0.97, "{share}: {step}");
+        assert!(share >= 0.97 - run.lateness_share(10.211), "{share}: {step}");
         assert_eq!(number(step, "efficiency_percent"), 100.0);
     }
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod clauses;
+#[path = "../disturbed/mod.rs"]
+mod disturbed;
 #[path = "../judged/mod.rs"]
 mod judged;
 mod known;

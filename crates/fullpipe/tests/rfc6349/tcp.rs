@@ -21,6 +21,17 @@ impl Finished {
         assert_eq!(alone.len(), 2, "a step for each direction");
         alone
     }
+
+    /// How much longer than its links say a round trip of the emulated network may have taken, as a
+    /// share of `rtt_ms`: two crossings with 99 of 100 packets no later than this, in the TCP trial
+    /// where they were latest.
+    pub(crate) fn lateness_share(&self, rtt_ms: f64) -> f64 {
+        let evidence = self.result["evidence"].as_array().unwrap();
+        let seen = evidence.iter().map(|evidence| &evidence["observation"]);
+        let tcp = seen.filter(|seen| seen["flows"][0]["kind"] == "tcp");
+        let late_ns = tcp.map(|seen| number(&seen["emulation"], "late_p99_ns"));
+        2.0 * late_ns.fold(0.0, f64::max) / 1e6 / rtt_ms
+    }
 }
 
 /// The test failed: bursts lose most of the throughput, and no queue delays them.
