@@ -2,7 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+mod certificate;
+mod chart;
+mod document;
 mod json;
+mod labels;
+mod stored;
 pub mod summary;
 mod text;
 
@@ -12,8 +17,12 @@ use fp_method::verdict::{Check, Report, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
 use fp_model::{Evidence, HostFacts};
 
+pub use certificate::certificate;
+pub use document::{Document, html, markdown, plain};
 pub use json::{Event, json, json_event};
-pub use text::{Progress, duration, progress, rate, text, trial_line};
+pub use labels::Labels;
+pub use stored::{Headline, Stored, StoredError};
+pub use text::{Progress, duration, progress, rate, sparkline, text, trial_line};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]
@@ -24,6 +33,7 @@ pub struct Run {
     pub lasted: Duration,
     /// What stood between the ends, in the user's words: a far end or a network of the lab.
     pub across: String,
+    pub labels: Labels,
     pub near: HostFacts,
     pub far: HostFacts,
     pub work: Work,

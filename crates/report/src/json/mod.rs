@@ -28,6 +28,7 @@ pub fn json(run: &Run) -> Value {
         "started": run.started,
         "duration_s": run.lasted.as_secs_f64(),
         "across": run.across,
+        "labels": run.labels,
         "tool": {"name": "fullpipe", "version": run.near.version},
         "near": host(&run.near),
         "far": host(&run.far),

@@ -179,7 +179,7 @@ fn marking(sent: Option<Dscp>, received: &[DscpCount]) -> Option<String> {
     Some(format!("DSCP {sent} → {arrived}"))
 }
 
-fn percent(percent: f64) -> String {
+pub(crate) fn percent(percent: f64) -> String {
     match percent {
         0.0 => String::from("0 %"),
         percent if percent < 0.01 => format!("{percent:.4} %"),

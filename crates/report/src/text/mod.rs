@@ -1,14 +1,15 @@
 //! The screen: what a run found, method by method, its verdict and the lines while it runs.
 
 mod burst;
-mod flow;
+pub(crate) mod flow;
 mod live;
 mod path;
 mod plot;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
-mod y1564;
+mod sparkline;
+pub(crate) mod y1564;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use fp_method::verdict::Status;
 use fp_model::{Direction, Rate, Sample, Trial};
 
 pub use live::Progress;
+pub use sparkline::sparkline;
 
 use crate::{Run, Work};
 
@@ -80,7 +82,7 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
     text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn unknown() -> String {
+pub(crate) fn unknown() -> String {
     String::from("–")
 }
 
@@ -142,7 +144,7 @@ pub fn rate(rate: Rate) -> String {
 }
 
 /// An amount of bytes in the unit that suits it.
-fn amount(bytes: u64) -> String {
+pub(crate) fn amount(bytes: u64) -> String {
     let amount = bytes as f64;
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -165,7 +167,7 @@ pub fn duration(time: Duration) -> String {
 }
 
 /// A count with its thousands apart.
-fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -137,7 +137,7 @@ fn more(step: &ServiceStep) -> String {
 }
 
 /// A ratio in percent with as many digits as matter.
-fn percent(ratio: f64) -> String {
+pub(crate) fn percent(ratio: f64) -> String {
     match 100.0 * ratio {
         0.0 => String::from("0 %"),
         percent if percent < 0.01 => format!("{percent:.5} %"),

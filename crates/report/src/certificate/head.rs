@@ -1,0 +1,76 @@
+//! The head of a certificate: the verdict, then whose, where and when.
+
+use crate::Labels;
+use crate::document::{Banner, Block, Fact, Tone};
+use crate::stored::Stored;
+use crate::stored::fields::Fields;
+
+pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
+    let value = Fields(result.value());
+    let mut blocks =
+        vec![Block::Facts(facts(result, labels)), Block::Verdict(banner(result.verdict()))];
+    let reasons = value.inside("verdict").each("reasons");
+    let reasons: Vec<String> = reasons.map(|reason| reason.word("text").to_owned()).collect();
+    if !reasons.is_empty() {
+        blocks.push(Block::List(reasons));
+    }
+    if let Some(text) = judged_again(value) {
+        blocks.push(Block::Text(text));
+    }
+    blocks
+}
+
+fn facts(result: &Stored, labels: &Labels) -> Vec<Fact> {
+    let names = ["Site", "Circuit", "Technician", "Order", "Label"];
+    let given = names.iter().zip(labels.each());
+    let mut facts: Vec<Fact> =
+        given.filter_map(|(name, text)| Some(Fact::new(name, text.clone()?))).collect();
+    let value = Fields(result.value());
+    let near = value.inside("near").word("name");
+    facts.push(Fact::new("Measured from", if near.is_empty() { "–" } else { near }));
+    facts.push(Fact::new("Measured across", result.across()));
+    facts.push(Fact::new("Began", started(result.started())));
+    facts.push(Fact::new("Took", value.seconds("duration_s")));
+    facts
+}
+
+/// As people write it.
+fn started(rfc3339: &str) -> String {
+    match rfc3339.split_once('T') {
+        Some((date, time)) => format!("{date}, {} UTC", time.trim_end_matches('Z')),
+        None => rfc3339.to_owned(),
+    }
+}
+
+pub(crate) fn banner(verdict: &str) -> Banner {
+    let (tone, word, sentence) = match verdict {
+        "pass" => (Tone::Good, "PASS", "The path meets what was asked of it."),
+        "fail" => (Tone::Bad, "FAIL", "The path does not meet what was asked of it."),
+        "invalid" => (
+            Tone::Doubtful,
+            "INVALID",
+            "The tester, not the network, was measured: this run says nothing about the path.",
+        ),
+        "aborted" => (
+            Tone::Doubtful,
+            "ABORTED",
+            "The run was broken off: there is no verdict on what was not measured.",
+        ),
+        "info" => (Tone::Neutral, "MEASURED", "There was nothing to judge by: nothing was asked."),
+        other => (Tone::Neutral, other, "This fullpipe does not know this verdict."),
+    };
+    Banner { tone, word: word.to_owned(), sentence: sentence.to_owned() }
+}
+
+fn judged_again(result: Fields<'_>) -> Option<String> {
+    let again = result.inside("judged_again");
+    let changes = again.inside("plan").0.as_object()?;
+    let changes: Vec<String> =
+        changes.iter().map(|(field, value)| format!("{field} = {value}")).collect();
+    Some(format!(
+        "Judged again from the evidence by fullpipe {} with {}: the verdict is not the one that \
+         was given after the run.",
+        again.word("version"),
+        changes.join(", ")
+    ))
+}

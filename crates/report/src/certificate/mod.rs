@@ -1,0 +1,89 @@
+//! The certificate of a run: who measured what where, what was asked and found, how it was measured,
+//! what speaks against it, and by what it can be proven.
+
+mod asked;
+mod burst;
+mod flow;
+mod generic;
+mod head;
+mod how;
+mod path;
+mod rfc2544;
+mod rfc6349;
+mod rfc7640;
+mod y1564;
+
+use serde_json::Value;
+
+use crate::Labels;
+use crate::document::{Block, Document, Fact, Table};
+use crate::stored::Stored;
+use crate::stored::fields::Fields;
+
+/// The certificate of a stored result. `labels` stand before those of the result.
+pub fn certificate(result: &Stored, labels: &Labels) -> Document {
+    let labels = labels.clone().or(result.labels());
+    let value = result.value();
+    let mut blocks = head::blocks(result, &labels);
+    blocks.push(Block::Heading(String::from("What was asked")));
+    blocks.push(Block::Facts(asked::facts(result.method(), Fields(&value["plan"]))));
+    blocks.push(Block::Heading(String::from("What was found")));
+    blocks.extend(found(result.method(), value));
+    blocks.extend(how::blocks(result));
+    Document { title: title(result.method()).to_owned(), foot: foot(result), blocks }
+}
+
+pub(crate) fn title(method: &str) -> &str {
+    match method {
+        "rfc6349" => "TCP throughput test (RFC 6349)",
+        "flow" => "Traffic measurement",
+        "rfc2544" => "Benchmark (RFC 2544)",
+        "y1564" => "Service activation test (in the style of ITU-T Y.1564)",
+        "burst" => "Burst test of a policer (CIR and CBS)",
+        "rfc7640" => "Traffic management test (RFC 7640)",
+        other => other,
+    }
+}
+
+fn foot(result: &Stored) -> String {
+    let version = Fields(&result.value()["tool"]).word("version");
+    format!("fullpipe {version} · run {} · {}", result.id(), result.started())
+}
+
+fn found(method: &str, result: &Value) -> Vec<Block> {
+    let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
+    let mut blocks = Vec::new();
+    let facts = path::facts(&steps);
+    if !facts.is_empty() {
+        blocks.push(Block::Facts(facts));
+    }
+    blocks.extend(match method {
+        "rfc6349" => rfc6349::blocks(&steps),
+        "flow" => flow::blocks(&steps),
+        "rfc2544" => rfc2544::blocks(&steps),
+        "y1564" => y1564::blocks(&steps),
+        "burst" => burst::blocks(&steps, Fields(&result["plan"])),
+        "rfc7640" => rfc7640::blocks(&steps),
+        _ => generic::blocks(&steps),
+    });
+    if blocks.is_empty() {
+        blocks.push(Block::Text(String::from("The run ended before it had found anything.")));
+    }
+    blocks
+}
+
+/// The steps of a name.
+fn named<'a>(steps: &[Fields<'a>], name: &str) -> Vec<Fields<'a>> {
+    steps.iter().copied().filter(|step| step.word("name") == name).collect()
+}
+
+/// A table, unless it would have no rows.
+fn table(table: Table) -> Option<Block> {
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// Facts whose texts are known.
+fn known(facts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Vec<Fact> {
+    let known = facts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    known.map(|(name, text)| Fact::new(name, text)).collect()
+}

@@ -1,0 +1,78 @@
+//! What is known of the path before anything loads it.
+
+use super::named;
+use crate::document::Fact;
+use crate::stored::fields::Fields;
+
+/// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
+pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = named(steps, "path_mtu").into_iter().map(path_mtu).collect();
+    facts.extend(named(steps, "baseline_rtt").into_iter().map(baseline_rtt));
+    facts.extend(named(steps, "bottleneck").into_iter().map(bottleneck));
+    facts.extend(named(steps, "line").into_iter().map(|step| {
+        let text = format!("{} at layer 1", step.rate("rate_l1_bps"));
+        Fact { name: format!("Line, {}", step.word("direction")), text }
+    }));
+    facts.extend(named(steps, "line_rate").into_iter().map(line_rate));
+    facts
+}
+
+fn path_mtu(step: Fields<'_>) -> Fact {
+    let hole = match step.flag("black_hole") {
+        Some(true) => ", a black hole: larger packets vanish silently",
+        Some(false) | None => "",
+    };
+    let name = format!("Path MTU, {}", step.word("direction"));
+    Fact { name, text: format!("{} bytes{hole}", step.grouped("mtu_bytes")) }
+}
+
+fn baseline_rtt(step: Fields<'_>) -> Fact {
+    let name = match step.word("service") {
+        "" => String::from("Baseline RTT"),
+        service => format!("Round trip, {service}"),
+    };
+    let text = format!(
+        "{} (mean {}, 99th percentile {}; {} of {} probes answered)",
+        step.milliseconds("rtt_min_ms"),
+        step.milliseconds("rtt_mean_ms"),
+        step.milliseconds("rtt_p99_ms"),
+        step.grouped("answered"),
+        step.grouped("sent")
+    );
+    Fact { name, text }
+}
+
+fn bottleneck(step: Fields<'_>) -> Fact {
+    let layer = step.word("layer");
+    let found = match (step.word("source"), step.word("kind")) {
+        ("given", _) => String::from("given, not measured"),
+        (_, "policer") => String::from("a policer: what exceeds it is dropped at once"),
+        (_, "queue") => {
+            let waits = step.milliseconds("overload_delay_ms");
+            format!("a queue: what exceeds it waits up to {waits}")
+        }
+        (_, "not_reached") => {
+            String::from("the most that the tester could send: the path carries it")
+        }
+        _ => String::from("measured"),
+    };
+    let (other, field) = if layer == "l1" { ("l2", "rate_l2_bps") } else { ("l1", "rate_l1_bps") };
+    let text = format!("{} {layer} ({} {other}); {found}", step.rate("rate_bps"), step.rate(field));
+    Fact { name: format!("Bottleneck, {}", step.word("direction")), text }
+}
+
+fn line_rate(step: Fields<'_>) -> Fact {
+    let reached = step.rate("reached_l1_bps");
+    let text = match (step.word("source"), step.number("rate_l1_bps")) {
+        ("given", _) => format!("{} l1, given", step.rate("rate_l1_bps")),
+        ("found", Some(_)) => {
+            format!("{} l1, found: {reached} came through", step.rate("rate_l1_bps"))
+        }
+        ("found", None) => format!("no Ethernet's: {reached} l1 came through"),
+        ("tester_limit", _) => {
+            format!("not known: the tester could send no more than {reached} l1")
+        }
+        _ => format!("not known: the cap of {reached} l1 came through"),
+    };
+    Fact { name: format!("Line rate, {}", step.word("direction")), text }
+}

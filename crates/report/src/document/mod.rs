@@ -1,0 +1,124 @@
+//! What a certificate says, before it is HTML, PDF, Markdown or plain text: every text in it is
+//! final, so that all of them show the same figures.
+
+pub(crate) mod draw;
+mod html;
+mod plain;
+
+use draw::Drawing;
+pub use html::html;
+pub use plain::{markdown, plain};
+
+/// A document from its title to its last line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub title: String,
+    /// At the foot of every page: which run this is.
+    pub foot: String,
+    pub blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// Begins a part of the document.
+    Heading(String),
+    Text(String),
+    List(Vec<String>),
+    Verdict(Banner),
+    Facts(Vec<Fact>),
+    Table(Table),
+    /// Side by side where there is room.
+    Figures(Vec<Figure>),
+    /// Lines to write on by hand, each with what belongs there.
+    Signatures(Vec<String>),
+}
+
+/// The verdict, to be seen from afar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Banner {
+    pub tone: Tone,
+    /// One word.
+    pub word: String,
+    pub sentence: String,
+}
+
+/// What colour underlines; the words say it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Bad,
+    Doubtful,
+    Neutral,
+}
+
+/// Something with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    pub name: String,
+    pub text: String,
+}
+
+impl Fact {
+    pub(crate) fn new(name: &str, text: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), text: text.into() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub caption: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Vec<Cell>>,
+    /// What one has to know to read it.
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub head: String,
+    pub side: Side,
+}
+
+/// At which side of their column texts stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    /// Figures, so that their digits stand below each other.
+    Right,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub text: String,
+    pub tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Tone::Neutral }
+    }
+
+    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone }
+    }
+}
+
+/// A drawing with what it shows, for those who see it and for those who do not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    pub caption: String,
+    /// What can be read from it, in words.
+    pub alternative: String,
+    pub drawing: Drawing,
+    /// It takes the whole width.
+    pub is_wide: bool,
+}
+
+/// Columns by their heads; those whose head begins with `>` hold figures.
+pub(crate) fn columns(heads: &[&str]) -> Vec<Column> {
+    let column = |head: &&str| match head.strip_prefix('>') {
+        Some(head) => Column { head: head.to_owned(), side: Side::Right },
+        None => Column { head: (*head).to_owned(), side: Side::Left },
+    };
+    heads.iter().map(column).collect()
+}
