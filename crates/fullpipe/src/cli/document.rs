@@ -49,7 +49,7 @@ pub(crate) fn expect_writable(file: &Path) -> Result<(), Failure> {
 }
 
 /// Whole or absent: the file takes its name only when it is complete.
-pub(crate) fn save(file: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn save(file: &Path, text: &(impl AsRef<[u8]> + ?Sized)) -> anyhow::Result<()> {
     let cannot = || format!("cannot write to {}", file.display());
     if is_to_be_kept(file) {
         return fs::write(file, text).with_context(cannot);

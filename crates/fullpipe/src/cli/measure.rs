@@ -13,8 +13,9 @@ use fp_report::{Run, Work};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::labels::LabelArgs;
 use super::values::interval;
-use super::{Exit, Failure, document};
+use super::{Exit, Failure, document, keep};
 
 /// Where the result goes.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(crate) struct OutputArgs {
     /// Write the result as JSON to FILE, whatever the screen shows
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Keep nothing but what -o asks for
+    /// Do not keep the run in the history: keep nothing but what -o asks for
     #[arg(long)]
     pub(crate) no_save: bool,
     /// No progress on stderr
@@ -44,6 +45,8 @@ pub(crate) struct OutputArgs {
     /// What a line of progress tells of.
     #[arg(skip)]
     pub(crate) progress: Progress,
+    #[command(flatten)]
+    pub(crate) labels: LabelArgs,
 }
 
 /// What a line of progress tells of.
@@ -126,6 +129,7 @@ pub(crate) fn run(
         started: rfc3339(started_wall),
         lasted: clock::now().since(started),
         across: ends.across,
+        labels: output.labels.labels(),
         near: ends.near,
         far: ends.far,
         work,
@@ -150,13 +154,29 @@ fn exit(run: &Run, end: Result<(), Abort>) -> Exit {
     }
 }
 
-/// The file first: it must not be lost to a closed pipe.
+/// The file first: it must not be lost to a closed pipe. The history last: whatever becomes of it
+/// changes nothing of the others.
 fn publish(run: &Run, output: &OutputArgs) -> Result<(), Failure> {
-    if let Some(file) = &output.output {
-        document::save(file, &format!("{:#}\n", fp_report::json(run))).map_err(Failure::not_run)?;
+    let whole = format!("{:#}\n", fp_report::json(run));
+    let saved = match &output.output {
+        Some(file) => document::save(file, &whole).map_err(Failure::not_run),
+        None => Ok(()),
+    };
+    // A full disk is no reason to show nothing.
+    let shown = show(run, &whole, output);
+    if !output.no_save {
+        match keep::keep(&whole) {
+            Ok(Some(kept)) if !output.quiet => tell(&kept),
+            Ok(_) => {}
+            Err(error) => tell(&format!("history: this run was not kept: {error:#}")),
+        }
     }
+    saved.and(shown)
+}
+
+fn show(run: &Run, whole: &str, output: &OutputArgs) -> Result<(), Failure> {
     let document = if output.json {
-        format!("{:#}\n", fp_report::json(run))
+        whole.to_owned()
     } else if output.json_stream {
         format!("{}\n", fp_report::json_event(fp_report::Event::Result(run), run.lasted))
     } else {
@@ -165,8 +185,13 @@ fn publish(run: &Run, output: &OutputArgs) -> Result<(), Failure> {
     document::print(&document)
 }
 
+/// Sixteen hexadecimal digits, of which the first few tell runs apart: what was started when and by
+/// which process, scattered as by SplitMix64, so that what differs stays different.
 fn id(started: fp_model::Time) -> String {
-    format!("{:x}-{:x}", started.as_nanos(), std::process::id())
+    let mut bits = started.as_nanos() ^ u64::from(std::process::id()).rotate_right(16);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    format!("{:016x}", bits ^ (bits >> 31))
 }
 
 /// In whole seconds, UTC.

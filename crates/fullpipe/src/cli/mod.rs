@@ -3,15 +3,20 @@
 mod burst;
 mod calc;
 mod cost;
+mod data;
 mod document;
 mod far_end;
 mod flow;
+mod history;
 mod iperf3;
 mod iperf3_far_end;
+mod keep;
 mod lab;
+mod labels;
 mod measure;
 mod port_class;
 mod reach;
+mod report;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
@@ -19,6 +24,7 @@ mod run;
 mod schema;
 mod serve;
 mod sim;
+mod stored;
 mod test;
 mod values;
 mod y1564;
@@ -51,6 +57,8 @@ enum Command {
     Burst(burst::Args),
     Rfc7640(rfc7640::Args),
     Run(run::Args),
+    Report(report::Args),
+    History(history::Args),
     Lab(lab::Args),
     Sim(sim::Args),
     Calc(calc::Args),
@@ -73,6 +81,8 @@ impl Command {
             | Self::Test(_)
             | Self::Rfc2544(_)
             | Self::Run(_)
+            | Self::Report(_)
+            | Self::History(_)
             | Self::Lab(_)
             | Self::Calc(_)
             | Self::Schema(_) => Ok(()),
@@ -91,9 +101,13 @@ impl Command {
             Self::Burst(args) => args.cost(),
             Self::Rfc7640(args) => args.cost(),
             Self::Sim(_) => Cost::NOTHING,
-            Self::Serve(_) | Self::Run(_) | Self::Lab(_) | Self::Calc(_) | Self::Schema(_) => {
-                Cost::open(Duration::ZERO)
-            }
+            Self::Serve(_)
+            | Self::Run(_)
+            | Self::Report(_)
+            | Self::History(_)
+            | Self::Lab(_)
+            | Self::Calc(_)
+            | Self::Schema(_) => Cost::open(Duration::ZERO),
         }
     }
 }
@@ -185,6 +199,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Burst(args) => burst::run(args),
         Command::Rfc7640(args) => rfc7640::run(args),
         Command::Run(args) => run::run(args),
+        Command::Report(args) => report::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Lab(args) => lab::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),

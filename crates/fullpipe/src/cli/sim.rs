@@ -49,6 +49,9 @@ struct Simulated<M: clap::Args> {
     /// Of everything that is drawn by chance: the same seed gives the same figures
     #[arg(long, value_name = "N", value_parser = seed, default_value_t = 1)]
     seed: u64,
+    /// Keep the run in the history, as a measured one is
+    #[arg(long, conflicts_with = "no_save")]
+    save: bool,
     #[command(flatten)]
     method: M,
     #[command(flatten)]
@@ -89,13 +92,15 @@ impl Args {
 
 impl<M: clap::Args> Simulated<M> {
     fn run(
-        self,
+        mut self,
         net: &str,
         method: impl FnOnce(&M, &Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
     ) -> Result<Exit, Failure> {
         if let Some(file) = &self.output.output {
             document::expect_writable(file)?;
         }
+        // It can be had again at any time.
+        self.output.no_save = !self.save;
         let path = network::load(net)?;
         let mut watcher = Watcher::new(&self.output);
         let bed = SimTestbed::new(&path, self.seed).with_events(move |event| watcher.see(&event));

@@ -7,9 +7,11 @@ mod broken;
 mod documents;
 #[path = "../folder/mod.rs"]
 mod folder;
+mod history;
 mod lab;
 mod plans;
 mod process;
+mod report;
 mod serve;
 mod stock_iperf3;
 mod unreachable;

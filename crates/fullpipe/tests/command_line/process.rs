@@ -49,16 +49,17 @@ pub(crate) fn as_an_ordinary_user(words: &[&str]) -> Finished {
     let binary = fs::File::open(env!("CARGO_BIN_EXE_fullpipe")).unwrap();
     let mut command = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
     command.args(words).current_dir("/").env_remove("FULLPIPE_KEY");
+    command.env("FULLPIPE_DATA", "/dev/null");
     if getuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
     Running::start(command).finish()
 }
 
-/// `fullpipe` with these words and without a key from outside.
+/// `fullpipe` with these words, without a key from outside and without the user's history.
 pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fullpipe"));
-    command.args(words).env_remove("FULLPIPE_KEY");
+    command.args(words).env_remove("FULLPIPE_KEY").env("FULLPIPE_DATA", "/dev/null");
     command
 }
 

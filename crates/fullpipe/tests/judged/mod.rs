@@ -21,6 +21,7 @@ pub(crate) fn again<Plan: DeserializeOwned>(
         started: String::new(),
         lasted: std::time::Duration::ZERO,
         across: String::new(),
+        labels: fp_report::Labels::default(),
         near: HostFacts::default(),
         far: HostFacts::default(),
         work,

@@ -40,10 +40,14 @@ pub(super) fn run(
     text: &Path,
     stop: &StopFlag,
     quiet: bool,
+    keeps: bool,
 ) -> io::Result<Ended> {
     // Whatever has become of the file that this program was started from.
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("fullpipe").args(&job.planned.command).arg("--no-save").arg("-o").arg(result);
+    command.arg0("fullpipe").args(&job.planned.command).arg("-o").arg(result);
+    if !keeps {
+        command.arg("--no-save");
+    }
     if job.draws_seeds && repetition > 1 {
         command.arg(format!("--seed={repetition}"));
     }

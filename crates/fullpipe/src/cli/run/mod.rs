@@ -97,7 +97,7 @@ struct OutputArgs {
     /// Keep the results in FOLDER (default: fullpipe-run-NAME-TIME in the current one)
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
-    /// Keep nothing but what -o and --junit ask for
+    /// Keep nothing but what -o and --junit ask for, and no run in the history
     #[arg(long, conflicts_with = "results")]
     no_save: bool,
     /// Write what became of the tests to FILE as JUnit XML
@@ -153,6 +153,8 @@ struct Jobs {
     jobs: Vec<Job>,
     schedule: Schedule,
     stop_on_fail: bool,
+    /// Their runs go into the history as well.
+    keeps: bool,
 }
 
 impl Jobs {
@@ -180,7 +182,8 @@ impl Jobs {
             return Err(Failure::bad_input(anyhow!("no test of the plan has tags as asked for")));
         }
         let (schedule, stop_on_fail) = (plan.schedule, plan.stop_on_fail);
-        Ok(Self { name: plan.name, jobs, schedule, stop_on_fail })
+        let keeps = !args.output.no_save;
+        Ok(Self { name: plan.name, jobs, schedule, stop_on_fail, keeps })
     }
 
     /// Each test with its command line, and what all of them take.

@@ -151,7 +151,8 @@ impl Run<'_> {
         let result = self.folder.path().join(format!("{name}.json"));
         let text = self.folder.path().join(format!("{name}.txt"));
         let begun = clock::now();
-        let ended = child::run(job, repetition, &result, &text, self.stop, self.quiet)
+        let (stop, keeps) = (self.stop, self.jobs.keeps);
+        let ended = child::run(job, repetition, &result, &text, stop, self.quiet, keeps)
             .context("cannot run fullpipe for a test")
             .map_err(Failure::not_run)?;
         let lasted = clock::now().since(begun);

@@ -1,0 +1,145 @@
+//! The history as a table.
+
+use fp_history::Entry;
+use fp_report::{Headline, sparkline};
+
+use super::super::keep::short;
+use super::Row;
+
+const HEAD: [&str; 8] =
+    ["id", "started (UTC)", "method", "across", "verdict", "main figure", "", "course"];
+/// Columns whose cells stand at the right.
+const RIGHT: [usize; 1] = [6];
+/// A name that is longer is cut: the table stays a table.
+const CELL_MAX: usize = 40;
+
+/// The table, and how much of the history it is.
+pub(super) fn text(rows: &[Row], count: u64, is_filtered: bool) -> String {
+    if rows.is_empty() {
+        return String::from(match (count, is_filtered) {
+            (0, false) => "nothing was measured yet, or nothing was kept\n",
+            (0, true) => "no run meets these conditions\n",
+            _ => "",
+        });
+    }
+    let has_labels = rows.iter().any(|row| row.entry.labels.iter().any(Option::is_some));
+    let mut lines = vec![HEAD.map(String::from).to_vec()];
+    lines.extend(rows.iter().map(cells));
+    if has_labels {
+        lines[0].push(String::from("labels"));
+        lines.iter_mut().skip(1).zip(rows).for_each(|(line, row)| line.push(labels(&row.entry)));
+    }
+    let mut out = aligned(&lines);
+    if (rows.len() as u64) < count {
+        out.push_str(&format!("the newest {} of {count} runs: --limit shows more\n", rows.len()));
+    }
+    out
+}
+
+fn cells(Row { entry, course }: &Row) -> Vec<String> {
+    let figure = entry.figure.as_ref().map(|figure| Headline {
+        name: figure.name.clone(),
+        value: figure.value,
+        unit: figure.unit.clone(),
+    });
+    let (name, value) = match &figure {
+        Some(figure) => (figure.name.clone(), figure.shown()),
+        None => (String::from("–"), String::new()),
+    };
+    // To the minute.
+    let started = entry.started.get(..16).unwrap_or(&entry.started).replace('T', " ");
+    let verdict = match entry.verdict.as_str() {
+        "fail" => "FAIL",
+        "invalid" => "INVALID",
+        "aborted" => "ABORTED",
+        word => word,
+    };
+    let texts = [short(&entry.id), &started, &entry.method, &entry.far, verdict, &name, &value];
+    let mut cells: Vec<String> = texts.map(plain).to_vec();
+    // A single value has no course.
+    cells.push(if course.len() > 1 { sparkline(course) } else { String::new() });
+    cells
+}
+
+fn labels(entry: &Entry) -> String {
+    let known: Vec<&str> = entry.labels.iter().flatten().map(String::as_str).collect();
+    plain(&known.join(", "))
+}
+
+/// A file may have come from anywhere: what steers a terminal is not passed on.
+fn plain(text: &str) -> String {
+    let mut plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .take(CELL_MAX + 1)
+        .collect();
+    if plain.chars().count() > CELL_MAX {
+        plain = plain.chars().take(CELL_MAX - 1).chain(['…']).collect();
+    }
+    plain
+}
+
+fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut out = String::new();
+    for line in lines {
+        let cells = line.iter().enumerate().map(|(column, cell)| {
+            let width = widths[column];
+            if RIGHT.contains(&column) {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:width$}")
+            }
+        });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use fp_history::Figure;
+
+    use super::*;
+
+    fn row(far: &str, bps: f64, course: &[f64]) -> Row {
+        let figure = Figure { name: "payload, upload".into(), value: bps, unit: "bit/s".into() };
+        Row {
+            entry: Entry {
+                id: "0123456789abcdef".into(),
+                started: "2026-11-22T07:12:30Z".into(),
+                method: "flow".into(),
+                far: far.into(),
+                verdict: "fail".into(),
+                duration_s: 1.0,
+                figure: Some(figure),
+                ..Entry::default()
+            },
+            course: course.to_vec(),
+        }
+    }
+
+    #[test]
+    fn figures_stand_below_each_other_and_the_course_beside_them() {
+        let rows = [row("lab ideal", 95e6, &[10e6, 95e6]), row("far", 9e6, &[9e6])];
+        let text = text(&rows, 5, false);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[1],
+            "0123456789  2026-11-22 07:12  flow    lab ideal  FAIL     payload, upload  95.00 Mbit/s  ▁█"
+        );
+        assert!(lines[2].ends_with("   9.00 Mbit/s"), "{text}");
+        assert_eq!(lines[3], "the newest 2 of 5 runs: --limit shows more");
+    }
+
+    #[test]
+    fn what_would_steer_a_terminal_is_shown_as_what_it_is_not() {
+        let text = text(&[row("\u{1b}[2Jgone", 1.0, &[1.0])], 1, false);
+        assert!(text.contains("\u{fffd}[2Jgone") && !text.contains('\u{1b}'));
+    }
+}

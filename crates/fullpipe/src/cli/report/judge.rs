@@ -1,0 +1,171 @@
+//! Judges a stored result again, from its evidence and without the network.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
+use fp_model::{Abort, Evidence, HostFacts, Replay};
+use fp_report::{Run, Stored, Work};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// A field of a plan, by its path, with another value.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    path: Vec<String>,
+    value: Value,
+}
+
+/// Of `thresholds.throughput_percent=80`.
+///
+/// # Errors
+/// What is wrong with it and what is allowed.
+pub(crate) fn change(text: &str) -> Result<Change, String> {
+    let (path, value) = text
+        .split_once('=')
+        .filter(|(path, value)| !path.is_empty() && !value.is_empty())
+        .ok_or_else(|| {
+            String::from("a change has a field and a value: thresholds.efficiency_percent=99")
+        })?;
+    let path = path.split('.').map(str::to_owned).collect();
+    // What is neither a number nor another word of JSON is text.
+    let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+    Ok(Change { path, value })
+}
+
+/// The result as the method of today sees it; `None` where its evidence is not all there is to it:
+/// it was broken off, or is of a fullpipe that judged otherwise.
+pub(crate) fn as_it_was(stored: &Stored) -> Option<Run> {
+    let run = replayed(stored, stored.value()["plan"].clone()).ok()?;
+    let again = fp_report::json(&run);
+    let follows = ["plan", "verdict", "validity", "steps", "deviations"];
+    follows.iter().all(|part| again[part] == stored.value()[part]).then_some(run)
+}
+
+/// The result with other wishes.
+///
+/// # Errors
+/// Which wish the plan does not know, or which the evidence has no answer to.
+pub(crate) fn again(stored: &Stored, changes: &[Change]) -> anyhow::Result<Stored> {
+    if stored.verdict() == "aborted" {
+        return Err(anyhow!("this run was broken off: there is no whole evidence to judge again"));
+    }
+    let mut plan = stored.value()["plan"].clone();
+    for change in changes {
+        change.apply(&mut plan)?;
+    }
+    let run = replayed(stored, plan)?;
+    let mut document = fp_report::json(&run);
+    // What does not follow from plan and evidence stays as it was written.
+    for (field, value) in stored.value().as_object().into_iter().flatten() {
+        let follows = ["plan", "verdict", "validity", "steps", "diagnosis", "deviations"];
+        if !follows.contains(&field.as_str()) {
+            document[field] = value.clone();
+        }
+    }
+    let changed = changes.iter().map(|change| (change.path.join("."), change.value.clone()));
+    document["judged_again"] = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "plan": changed.collect::<serde_json::Map<_, _>>(),
+    });
+    Ok(Stored::read(format!("{document:#}\n"))?)
+}
+
+impl Change {
+    fn apply(&self, plan: &mut Value) -> anyhow::Result<()> {
+        let mut place = plan;
+        for (depth, name) in self.path.iter().enumerate() {
+            let so_far = self.path[..depth].join(".");
+            let inside = place.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
+            let fields = inside.unwrap_or_default();
+            place = place.get_mut(name.as_str()).ok_or_else(|| match fields.as_slice() {
+                [] => anyhow!("the plan's '{so_far}' is a value and has no fields"),
+                fields => {
+                    let of = if depth == 0 { String::new() } else { format!(" '{so_far}'") };
+                    anyhow!("the plan{of} has no field '{name}', it has {}", fields.join(", "))
+                }
+            })?;
+        }
+        *place = self.value.clone();
+        Ok(())
+    }
+}
+
+fn replayed(stored: &Stored, plan: Value) -> anyhow::Result<Run> {
+    let value = stored.value();
+    let evidence: Vec<Evidence> = serde_json::from_value(value["evidence"].clone())
+        .context("the evidence of this result cannot be read")?;
+    let (work, end) = judged(stored.method(), plan, &mut Replay::of(evidence.clone()))?;
+    end.map_err(|abort| {
+        anyhow!(
+            "{abort}: with this plan something else would have been measured; thresholds can be \
+             changed afterwards, what was sent cannot"
+        )
+    })?;
+    Ok(Run {
+        id: stored.id().to_owned(),
+        started: stored.started().to_owned(),
+        lasted: Duration::try_from_secs_f64(stored.duration_s()).unwrap_or_default(),
+        across: stored.across().to_owned(),
+        labels: stored.labels(),
+        near: host(&value["near"]),
+        far: host(&value["far"]),
+        work,
+        evidence,
+    })
+}
+
+fn judged(
+    method: &str,
+    plan: Value,
+    bed: &mut Replay,
+) -> anyhow::Result<(Work, Result<(), Abort>)> {
+    Ok(match method {
+        "rfc6349" => {
+            let plan = planned(plan)?;
+            let (report, end) = rfc6349::run(&plan, bed);
+            (Work::Rfc6349 { plan, report }, end)
+        }
+        "flow" => {
+            let plan = planned(plan)?;
+            let (report, end) = flow::run(&plan, bed);
+            (Work::Flow { plan, report }, end)
+        }
+        "rfc2544" => {
+            let plan = planned(plan)?;
+            let (report, end) = rfc2544::run(&plan, bed);
+            (Work::Rfc2544 { plan, report }, end)
+        }
+        "y1564" => {
+            let plan = planned(plan)?;
+            let (report, end) = y1564::run(&plan, bed);
+            (Work::Y1564 { plan, report }, end)
+        }
+        "burst" => {
+            let plan = planned(plan)?;
+            let (report, end) = burst::run(&plan, bed);
+            (Work::Burst { plan, report }, end)
+        }
+        "rfc7640" => {
+            let plan = planned(plan)?;
+            let (report, end) = rfc7640::run(&plan, bed);
+            (Work::Rfc7640 { plan, report }, end)
+        }
+        other => return Err(anyhow!("'{other}' cannot be judged again by this fullpipe")),
+    })
+}
+
+fn planned<Plan: DeserializeOwned>(plan: Value) -> anyhow::Result<Plan> {
+    serde_json::from_value(plan).context("this is no plan of the method")
+}
+
+fn host(facts: &Value) -> HostFacts {
+    let text = |field: &str| facts[field].as_str().unwrap_or_default().to_owned();
+    let processors = facts["processors"].as_u64().and_then(|count| count.try_into().ok());
+    HostFacts {
+        name: text("name"),
+        kernel: text("kernel"),
+        processors: processors.unwrap_or_default(),
+        version: text("version"),
+    }
+}
