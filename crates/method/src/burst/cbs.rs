@@ -14,7 +14,7 @@ use crate::{Bytes, Seconds};
 /// A trial that was not sent as planned is repeated so often at most.
 pub(super) const REPEATS: u32 = 5;
 /// A burst that takes longer gives the bucket this share of itself back, and tests that much less.
-const REFILL_SHARE_MAX: f64 = 0.01;
+pub(super) const REFILL_SHARE_MAX: f64 = 0.01;
 /// By so much may a burst be late or early and its policer still find its tokens: what an exact
 /// bucket can differ from a real clock.
 const CLOCK_S: f64 = 20e-6;

@@ -1,10 +1,13 @@
 //! The line that bursts come by, and the rate at which a bucket behind it refills.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, ArrivedRun, BurstsLoad, Direction, LayeredRate, PacketLayout, Rate};
+use fp_model::{
+    Abort, ArrivedRun, BurstReport, BurstsLoad, Direction, LayeredRate, PacketLayout, Rate,
+};
 
 use super::cbs::REPEATS;
 use super::estimate::{self, Depth, Refill};
@@ -33,6 +36,8 @@ const GROWTH: u32 = 4;
 const GROWTHS: u32 = 3;
 /// What passes later says more of the refill than of the depth.
 const DEPTH_SPANS: usize = 40;
+/// An emulated network may be late by so much of the time that a burst takes.
+const LATE_SHARE_MAX: f64 = 0.05;
 /// How exactly an arrival is known.
 pub(super) const ARRIVAL_S: f64 = 10e-6;
 
@@ -130,7 +135,7 @@ pub(super) fn find_lines(
     let (frames_per_burst, rate_l1) = (LINE_FRAMES, None);
     let load = BurstsLoad { frame_bytes, frames_per_burst, bursts, period, rate_l1 };
     let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
-    let seen = run.bursts(format!("line rate, {}", names(directions)), &offers, Duration::ZERO)?;
+    let seen = unspoilt(run, &format!("line rate, {}", names(directions)), &offers)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
     let port = |(direction, seen): (&Direction, Seen)| {
         let bursts = seen.report.bursts.iter();
@@ -145,6 +150,30 @@ pub(super) fn find_lines(
         Ok((Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s }, seen))
     };
     directions.iter().zip(seen).map(port).collect()
+}
+
+/// What bursts show that no emulated network has spoilt: one that is late lets frames go in clumps,
+/// faster than any line, or late ones slower. Of several tries the one that was least late.
+fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>, Abort> {
+    let mut best = run.bursts(String::from(name), offers, Duration::ZERO)?;
+    for _ in 0..REPEATS {
+        if best.iter().all(|seen| seen.late <= shortest(seen).mul_f64(LATE_SHARE_MAX)) {
+            break;
+        }
+        let again = run.bursts(String::from(name), offers, Duration::ZERO)?;
+        let late = |seen: &[Seen]| seen.iter().map(|seen| seen.late).max();
+        if late(&again) < late(&best) {
+            best = again;
+        }
+    }
+    Ok(best)
+}
+
+/// The time in which the fastest burst arrived.
+fn shortest(seen: &Seen) -> Duration {
+    let lasts =
+        |burst: &BurstReport| burst.arrived.last()?.until.checked_sub(burst.arrived.first()?.from);
+    seen.report.bursts.iter().filter_map(lasts).min().unwrap_or_default()
 }
 
 /// How long the frames that measure a line take on it.
@@ -218,7 +247,7 @@ impl Expected {
 /// One burst of about `lasts` in the direction of each port, just faster than its line.
 pub(super) fn offer(
     run: &mut Run<'_>,
-    name: alloc::string::String,
+    name: String,
     ports: &[Port],
     frame_bytes: u32,
     lasts: Duration,

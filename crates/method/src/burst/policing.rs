@@ -6,11 +6,11 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstsLoad, Direction, LayeredRate};
 
-use super::cbs::{Count, REPEATS, times};
+use super::cbs::{Count, REFILL_SHARE_MAX, REPEATS, times};
 use super::estimate::{self, Refill};
 use super::overload::{Policed, names, refill_time};
 use super::passage::Passage;
-use super::{Bounds, Flaw, Goal, Offer, PolicingStep, Run, Seen, Step};
+use super::{Bounds, BurstTimes, Flaw, Goal, Offer, PolicingStep, Run, Seen, Step};
 
 /// 135 KB for 64 KB.
 const BURST: f64 = 135.0 / 64.0;
@@ -122,7 +122,8 @@ impl Planned {
             estimate::by_last_passed(&bursts, slot_s, self.charged_bytes, self.refill);
         let configured = self.cbs_bytes as f64;
         let percent = |bytes: f64| 100.0 * (bytes / configured - 1.0);
-        let flaw = self.flaw(seen, &count);
+        let times = times(seen, slot_s, self.load.frames_per_burst);
+        let flaw = self.flaw(seen, &count, &times);
         let verdict = match &estimate {
             Some(bounds) => within(
                 [percent(bounds.at_least), percent(bounds.at_most)],
@@ -144,7 +145,7 @@ impl Planned {
             frames_sent: count.sent,
             frames_received: count.unmarked,
             bursts: bursts.len() as u32,
-            times: times(seen, slot_s, self.load.frames_per_burst),
+            times,
             estimate,
             estimate_last_passed_bytes: estimate.and(last_passed),
             deviation_percent: estimate.map(|bounds| percent(bounds.estimate)),
@@ -163,12 +164,20 @@ impl Planned {
         Some(Bounds { estimate: depth.bytes, at_least, at_most: depth.below })
     }
 
-    fn flaw(&self, seen: &Seen, count: &Count) -> Option<Flaw> {
+    fn flaw(&self, seen: &Seen, count: &Count, times: &BurstTimes) -> Option<Flaw> {
         let planned = u64::from(seen.report.planned_bursts) * u64::from(self.load.frames_per_burst);
         if count.sent < planned {
             return Some(Flaw::FramesUnsent);
         }
-        (seen.dropped_frames > 0).then_some(Flaw::FramesDropped)
+        if seen.dropped_frames > 0 {
+            return Some(Flaw::FramesDropped);
+        }
+        // What the bucket got back meanwhile is seen from when frames arrive.
+        let is_much = |time: Duration| {
+            time.as_secs_f64() * self.refill.bytes_s > REFILL_SHARE_MAX * self.cbs_bytes as f64
+        };
+        let behind = times.sent.saturating_sub(times.at_line_rate);
+        (is_much(behind) && is_much(seen.late)).then_some(Flaw::EmulationLate)
     }
 }
 

@@ -81,6 +81,9 @@ pub enum Flaw {
     FramesDropped,
     /// So slow that the bucket was refilled meanwhile.
     SlowBursts,
+    /// The sender was slower than the line, and how much of that the policer saw is not known, as an
+    /// emulated network let frames go late.
+    EmulationLate,
     /// Frames were lost, and bursts came so irregularly that the configured policer drops some.
     OffSchedule,
 }
@@ -91,6 +94,9 @@ impl fmt::Display for Flaw {
             Self::FramesUnsent => "not all frames could be sent",
             Self::FramesDropped => "the tester itself dropped frames",
             Self::SlowBursts => "the sender could not send at line rate",
+            Self::EmulationLate => {
+                "this host was too slow for bursts at line rate and for emulating the network"
+            }
             Self::OffSchedule => "bursts came late, and the next ones too early after them,",
         })
     }
