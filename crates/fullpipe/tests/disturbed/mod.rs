@@ -3,10 +3,12 @@
 use super::result::Finished;
 
 impl Finished {
-    /// The network passed, or the tester saw that the host disturbed it, and gave no verdict.
+    /// Whether the network passed, or the tester saw that the host disturbed it, and gave no verdict.
+    pub(crate) fn is_passed_or_disturbed(&self) -> bool {
+        [(0, "pass"), (4, "invalid")].contains(&(self.exit, self.status()))
+    }
+
     pub(crate) fn expect_pass(&self) {
-        let outcome = (self.exit, self.status());
-        let verdict = &self.result["verdict"];
-        assert!([(0, "pass"), (4, "invalid")].contains(&outcome), "{verdict:#}\n{}", self.stderr);
+        assert!(self.is_passed_or_disturbed(), "{:#}\n{}", self.result["verdict"], self.stderr);
     }
 }
