@@ -13,6 +13,7 @@ mod frames_report;
 mod observation;
 mod quantity;
 mod testbed;
+mod timing;
 mod trial;
 mod units;
 
@@ -27,8 +28,9 @@ pub use observation::{
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};
+pub use timing::{Slot, Timing};
 pub use trial::{
     BurstsLoad, CongestionControl, Direction, Family, FlowSpec, FramesLoad, Load, MicroBursts,
-    Pace, ProbesLoad, Sender, Slot, Step, TcpLoad, Timing, Trial,
+    Pace, ProbesLoad, Sender, Step, TcpLoad, Trial,
 };
 pub use units::{Dscp, Ecn, Layer, LayeredRate, PacketLayout, Rate, Time};
