@@ -1,6 +1,6 @@
 //! What one end saw of one flow; the near end joins two halves into a report.
 
-use fp_model::{Dscp, Family, Receiver, Timing};
+use fp_model::{Dscp, Family, Load, Receiver, Timing};
 use fp_net::stream::{ReceivedFrames, SentFrames};
 use serde::{Deserialize, Serialize};
 
@@ -72,10 +72,18 @@ impl Half {
         }
     }
 
-    /// A half that has one entry for each beat of the trial, as one that has one for each slot.
-    pub(crate) fn by_slots(mut self, timing: &Timing) -> Self {
+    /// A half that has one entry for each beat of the trial, as one that has one for each slot. That
+    /// of a transfer, which may have ended early, keeps its beats where there are not too many.
+    pub(crate) fn by_slots(mut self, timing: &Timing, load: &Load) -> Self {
         let beats = timing.beats_per_slot() as usize;
+        let is_transfer = matches!(load, Load::Tcp(load) if load.transfer_bytes().is_some());
         match &mut self {
+            Self::TcpSender(half) if is_transfer => {
+                half.beats_per_slot = join_a_transfer(&mut half.slots, timing, SenderSlot::and);
+            }
+            Self::TcpReceiver(half) if is_transfer => {
+                half.beats_per_slot = join_a_transfer(&mut half.slots, timing, ReceiverSlot::and);
+            }
             Self::TcpSender(half) => join(&mut half.slots, beats, SenderSlot::and),
             Self::TcpReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
             Self::FramesSender(half) => join(&mut half.slots, beats, SenderSlot::and),
@@ -86,6 +94,36 @@ impl Half {
         }
         self
     }
+}
+
+/// Joins pairs of entries until no more are left than a series has; how many beats each has then.
+fn join_a_transfer<Seen: Copy>(
+    entries: &mut Vec<Seen>,
+    timing: &Timing,
+    and: fn(Seen, Seen) -> Seen,
+) -> u32 {
+    let mut each = 1;
+    while entries.len() > Timing::SLOTS_MAX + 1 {
+        join_more(entries, timing, (each, 2 * each), and);
+        each *= 2;
+    }
+    each
+}
+
+/// Joins entries of so many beats each to entries of more, in a half that has all of the trial or
+/// only its beginning.
+pub(crate) fn join_more<Seen: Copy>(
+    entries: &mut Vec<Seen>,
+    timing: &Timing,
+    (from, to): (u32, u32),
+    and: fn(Seen, Seen) -> Seen,
+) {
+    let active = timing.beats().len().saturating_sub(1);
+    let is_whole = entries.len() > active.div_ceil(from as usize);
+    let after = if is_whole { entries.pop() } else { None };
+    let slots = entries.chunks((to / from) as usize);
+    let joined = slots.filter_map(|slot| slot.iter().copied().reduce(and));
+    *entries = joined.chain(after).collect();
 }
 
 /// Joins the entries of a slot, all but the last one, which is alone.
@@ -120,6 +158,8 @@ impl ReceiverSlot {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpSenderHalf {
     pub slots: Vec<SenderSlot>,
+    /// Of the slots of a transfer, which may have ended before its trial.
+    pub beats_per_slot: u32,
     /// By the connection's index.
     pub connections: Vec<TcpSenderConnection>,
 }
@@ -144,6 +184,8 @@ pub struct TcpSenderConnection {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpReceiverHalf {
     pub slots: Vec<ReceiverSlot>,
+    /// Of the slots of a transfer, which may have ended before its trial.
+    pub beats_per_slot: u32,
     /// Good bytes of each connection during the steady slots, by the connection's index.
     pub good_bytes: Vec<u64>,
     /// Segments in which they came, and with which code point, by the connection's index.
@@ -314,8 +356,12 @@ mod tests {
             received_bytes: index as u64,
         };
         let slots = beats.iter().enumerate().map(entry).collect();
+        let pace = fp_model::Pace::Constant { rate: fp_model::Rate::mbps(1) };
+        let sizes = fp_model::FrameSizes::fixed(64);
+        let load = Load::Frames(fp_model::FramesLoad { sizes, pace });
         let half = FramesReceiverHalf { slots, ..FramesReceiverHalf::default() };
-        let Half::FramesReceiver(half) = Half::FramesReceiver(Box::new(half)).by_slots(&timing)
+        let Half::FramesReceiver(half) =
+            Half::FramesReceiver(Box::new(half)).by_slots(&timing, &load)
         else {
             panic!("another kind of half")
         };
@@ -327,6 +373,27 @@ mod tests {
         // 0 + 1, 2 + 3 …, and the one that comes after alone.
         assert_eq!(half.slots[1].received_bytes, 5);
         assert_eq!(half.slots[2400].received_bytes, 4800);
+    }
+
+    #[test]
+    fn a_transfer_that_ends_early_keeps_its_beats_unless_there_are_too_many() {
+        // Five hours have slots of 7.5 s, of 38 beats each.
+        let timing = Timing {
+            warm_up: Duration::ZERO,
+            steady: Duration::from_secs(5 * 3600),
+            settle: Duration::from_secs(1),
+        };
+        let joined = |beats: usize| {
+            let mut entries = vec![1_u64; beats];
+            let each = join_a_transfer(&mut entries, &timing, |one, other| one + other);
+            (each, entries.len(), entries.iter().sum::<u64>() as usize, entries.last().copied())
+        };
+        assert_eq!(joined(7), (1, 7, 7, Some(1)));
+        // 2,401 are as many as a series has with what comes after it.
+        assert_eq!(joined(2401), (1, 2401, 2401, Some(1)));
+        assert_eq!(joined(2402), (2, 1201, 2402, Some(2)));
+        // All of it, and what comes after stays alone: 2,400 · 38 in 1,425 slots of 64.
+        assert_eq!(joined(91_201), (64, 1426, 91_201, Some(1)));
     }
 
     #[test]

@@ -240,6 +240,31 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Neighbours of `samples` joined in pairs until there are no more than `most`.
+    pub fn joined(mut samples: Vec<Self>, most: usize) -> Vec<Self> {
+        while samples.len() > most.max(1) {
+            let pairs = samples.chunks(2);
+            samples = pairs.filter_map(|pair| pair.iter().copied().reduce(Self::and)).collect();
+        }
+        samples
+    }
+
+    /// Both, of which `next` is the later one; what is not known of one is not known of both.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        let added = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            at: self.at,
+            lasts: self.lasts + next.lasts,
+            steady: self.steady,
+            sent_bytes: added(self.sent_bytes, next.sent_bytes),
+            received_bytes: added(self.received_bytes, next.received_bytes),
+            retransmitted_bytes: added(self.retransmitted_bytes, next.retransmitted_bytes),
+            rtt: next.rtt.or(self.rtt),
+            cwnd_bytes: next.cwnd_bytes.or(self.cwnd_bytes),
+        }
+    }
+
     pub fn received_rate(&self) -> Option<Rate> {
         self.received_bytes.map(|bytes| Rate::over(bytes, self.lasts))
     }

@@ -23,14 +23,15 @@ pub struct Timing {
 
 impl Timing {
     const SLOT: Duration = Duration::from_millis(50);
-    const SLOTS_MAX: u128 = 2400;
+    /// The slots of a series, what comes after the steady time left out.
+    pub const SLOTS_MAX: usize = 2400;
 
     /// The slots of a series: both ends cut a trial at the same instants.
     ///
     /// Warm-up and steady time are each divided evenly into slots of about 50 ms, longer ones in a
     /// trial so long that its series would have more than 2,400; what comes after is one slot.
     pub fn grid(&self) -> Vec<Slot> {
-        let slots_max = Self::SLOT.as_nanos() * Self::SLOTS_MAX;
+        let slots_max = Self::SLOT.as_nanos() * Self::SLOTS_MAX as u128;
         let stretch = (self.warm_up + self.steady).as_nanos().div_ceil(slots_max).max(1);
         let slot = Self::SLOT.as_nanos() * stretch;
         let phase = |from: Duration, lasts: Duration, steady: bool| {

@@ -255,6 +255,27 @@ pub struct TcpLoad {
     /// pace asks for, or what there has been room for.
     #[serde(default, skip_serializing_if = "Pace::is_unlimited")]
     pub pace: Pace,
+    /// What a bulk application hands to its host at a time; `None` is as much as there is room for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_bytes: Option<u32>,
+}
+
+impl TcpLoad {
+    /// What the connection of this index has of a transfer: all of them together have it all.
+    pub const fn share_of(&self, bytes: u64, connection: u32) -> u64 {
+        let connections = if self.connections == 0 { 1 } else { self.connections as u64 };
+        let odd = if (connection as u64) < bytes % connections { 1 } else { 0 };
+        bytes / connections + odd
+    }
+
+    /// What all connections send together before the flow is over; `None` of a flow that lasts as
+    /// long as its trial.
+    pub const fn transfer_bytes(&self) -> Option<u64> {
+        match self.sender {
+            Sender::Transfer { bytes } => Some(bytes),
+            Sender::Bulk | Sender::Burst | Sender::MicroBurst(_) => None,
+        }
+    }
 }
 
 /// How the application behind a connection writes.
@@ -267,6 +288,9 @@ pub enum Sender {
     Burst,
     /// The micro bursts of RFC 7640 appendix B.
     MicroBurst(MicroBursts),
+    /// Has so many bytes to send, on all connections together, and always more until then. When they
+    /// have arrived the flow is over, however much is left of the trial.
+    Transfer { bytes: u64 },
 }
 
 /// Writes of one size on each connection, at fixed times whatever became of the one before, then
@@ -308,6 +332,7 @@ impl fmt::Display for Sender {
             Self::Bulk => "bulk",
             Self::Burst => "burst",
             Self::MicroBurst(_) => "micro-burst",
+            Self::Transfer { .. } => "transfer",
         })
     }
 }
@@ -318,22 +343,25 @@ pub enum CongestionControl {
     Cubic,
     Reno,
     Bbr,
+    /// Whichever the sender's host takes unless it is told.
+    Host,
 }
 
 impl CongestionControl {
-    /// The kernel's name of it.
-    pub const fn name(self) -> &'static str {
+    /// The kernel's name of it; `None` where the host chooses.
+    pub const fn name(self) -> Option<&'static str> {
         match self {
-            Self::Cubic => "cubic",
-            Self::Reno => "reno",
-            Self::Bbr => "bbr",
+            Self::Cubic => Some("cubic"),
+            Self::Reno => Some("reno"),
+            Self::Bbr => Some("bbr"),
+            Self::Host => None,
         }
     }
 }
 
 impl fmt::Display for CongestionControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(self.name().unwrap_or("the host's own"))
     }
 }
 
@@ -384,5 +412,22 @@ mod tests {
         assert_eq!(next, [Some(at(10)), Some(at(10)), Some(at(20)), None]);
         let at_once = MicroBursts { interval: Duration::ZERO, ..pattern };
         assert_eq!((at_once.bytes_due(at(0)), at_once.next_due(at(0))), (3000, None));
+    }
+
+    #[test]
+    fn connections_share_a_transfer_to_the_last_byte() {
+        let load = TcpLoad {
+            connections: 4,
+            window_bytes: 65_535,
+            mss_bytes: 1460,
+            sender: Sender::Transfer { bytes: 1003 },
+            congestion_control: CongestionControl::Cubic,
+            pacing: None,
+            pace: Pace::Unlimited,
+            write_bytes: None,
+        };
+        let bytes = load.transfer_bytes().unwrap();
+        let shares = [0, 1, 2, 3].map(|connection| load.share_of(bytes, connection));
+        assert_eq!(shares, [251, 251, 251, 250]);
     }
 }

@@ -25,6 +25,7 @@ const LOAD: TcpLoad = TcpLoad {
     congestion_control: CongestionControl::Cubic,
     pacing: None,
     pace: Pace::Unlimited,
+    write_bytes: None,
 };
 const TIMING: Timing = Timing {
     warm_up: Duration::from_millis(500),

@@ -12,8 +12,8 @@ use crate::half::{FlowKey, Half, ReceiverSlot, SenderSlot};
 /// The version of the messages; a change that the reader of the version before cannot read makes
 /// a new one.
 pub(crate) const PROTOCOL: u32 = 4;
-/// The oldest version that is still read: before it, flows had no beginning and no pace of their own.
-const OLDEST_PROTOCOL: u32 = 3;
+/// The oldest version that is still read: before it, no flow ended before its trial.
+const OLDEST_PROTOCOL: u32 = 4;
 
 /// The version that both ends can speak: a reader of version n reads n and n−1.
 pub(crate) fn common_protocol(ours: u32, theirs: u32) -> Option<u32> {
@@ -334,13 +334,13 @@ mod tests {
 
     #[test]
     fn a_reader_of_a_version_reads_it_and_the_one_before() {
-        assert_eq!(common_protocol(3, 3), Some(3));
-        assert_eq!(common_protocol(4, 3), Some(3));
-        assert_eq!(common_protocol(3, 4), Some(3));
-        assert_eq!(common_protocol(3, 5), None);
-        assert_eq!(common_protocol(3, 2), None);
-        assert_eq!(common_protocol(3, 0), None);
-        assert_eq!(common_protocol(3, u32::MAX), None);
+        assert_eq!(common_protocol(4, 4), Some(4));
+        assert_eq!(common_protocol(5, 4), Some(4));
+        assert_eq!(common_protocol(4, 5), Some(4));
+        assert_eq!(common_protocol(4, 6), None);
+        assert_eq!(common_protocol(4, 3), None);
+        assert_eq!(common_protocol(4, 0), None);
+        assert_eq!(common_protocol(4, u32::MAX), None);
     }
 
     proptest! {

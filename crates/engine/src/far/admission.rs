@@ -24,6 +24,10 @@ pub(crate) enum Refusal {
     Connections(u32),
     #[error("a window has {least} to {most} bytes, not {bytes}", least = WINDOW_BYTES.start(), most = WINDOW_BYTES.end())]
     Window { bytes: u64 },
+    #[error("a transfer has 1 to {TRANSFER_BYTES_MAX} bytes, not {0}")]
+    Transfer(u64),
+    #[error("a write has 1 to {WRITE_BYTES_MAX} bytes, not {0}")]
+    Write(u32),
     #[error("a segment has {least} to {most} bytes, not {bytes}", least = SEGMENT_BYTES.start(), most = SEGMENT_BYTES.end())]
     Segment { bytes: u32 },
     #[error("a frame has {least} to {most} bytes, not {bytes}", least = FRAME_BYTES.start(), most = FRAME_BYTES.end())]
@@ -83,6 +87,8 @@ const FRAME_SECONDS_MAX: u64 = 8_000_000;
 /// RFC 7323 section 2.2: a window is at most 1 GiB.
 const WINDOW_BYTES: RangeInclusive<u64> = 1..=1 << 30;
 const SEGMENT_BYTES: RangeInclusive<u32> = 1..=65_535;
+const TRANSFER_BYTES_MAX: u64 = 1 << 50;
+const WRITE_BYTES_MAX: u32 = 1 << 20;
 const FRAME_BYTES: RangeInclusive<u32> = 64..=65_553;
 const PACKET_BYTES_MAX: u32 = 65_535;
 const PROBES_MAX: u32 = 10_000_000;
@@ -267,8 +273,19 @@ fn admit_tcp(load: &TcpLoad, timing: &Timing) -> Result<(), Refusal> {
     if !SEGMENT_BYTES.contains(&load.mss_bytes) {
         return Err(Refusal::Segment { bytes: load.mss_bytes });
     }
-    if !load.pace.is_unlimited() && load.sender != Sender::Bulk {
-        return Err(Refusal::PacedBursts);
+    match load.sender {
+        Sender::Transfer { bytes } if !(1..=TRANSFER_BYTES_MAX).contains(&bytes) => {
+            return Err(Refusal::Transfer(bytes));
+        }
+        Sender::Bulk | Sender::Transfer { .. } => {}
+        Sender::Burst | Sender::MicroBurst(_) if load.pace.is_unlimited() => {}
+        Sender::Burst | Sender::MicroBurst(_) => return Err(Refusal::PacedBursts),
+    }
+    match load.write_bytes {
+        Some(bytes) if !(1..=WRITE_BYTES_MAX).contains(&bytes) => {
+            return Err(Refusal::Write(bytes));
+        }
+        Some(_) | None => {}
     }
     admit_pace(&load.pace, timing)?;
     load.pacing.map_or(Ok(()), admit_rate)
@@ -342,6 +359,7 @@ mod tests {
             congestion_control: CongestionControl::Cubic,
             pacing: None,
             pace,
+            write_bytes: None,
         };
         FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT, Load::Tcp(load))
     }
@@ -399,7 +417,10 @@ mod tests {
         let rate = Rate::mbps(1);
         assert_eq!(admitted(Sender::Bulk, Pace::Poisson { rate, seed: 1 }), Ok(()));
         let constant = Pace::Constant { rate };
-        assert_eq!(admitted(Sender::Burst, constant), Err(Refusal::PacedBursts));
+        assert_eq!(admitted(Sender::Burst, constant.clone()), Err(Refusal::PacedBursts));
+        assert_eq!(admitted(Sender::Transfer { bytes: 1 }, constant), Ok(()));
+        let nothing = Sender::Transfer { bytes: 0 };
+        assert_eq!(admitted(nothing, Pace::Unlimited), Err(Refusal::Transfer(0)));
         let turns = |on_us, off_us| {
             let [on_mean, off_mean] = [on_us, off_us].map(Duration::from_micros);
             admitted(Sender::Bulk, Pace::OnOff { rate, on_mean, off_mean, seed: 1 })

@@ -174,7 +174,7 @@ impl FlowHalf {
         let mut stretches = Stretches::of(&self.timing, tell, effort);
         let half = opened.run(self.end, &self.spec, &self.timing, start, lease, &mut stretches);
         stretches.flush();
-        half.map(|half| half.by_slots(&self.timing))
+        half.map(|half| half.by_slots(&self.timing, &self.spec.load))
     }
 }
 

@@ -18,5 +18,5 @@ pub mod wire;
 
 pub use account::{Arrival, Interval, StreamInterval, TcpInterval};
 pub use processor::ProcessorUse;
-pub use testbed::Iperf3Testbed;
+pub use testbed::{AskError, Iperf3Testbed, expect_runnable};
 pub use traffic::Role;

@@ -1,7 +1,7 @@
 //! The end that opens the data connections of a flow.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 
 use fp_model::{TcpLoad, Time};
 use rustix::event::epoll::EventFlags;
@@ -84,19 +84,7 @@ impl Dials<'_> {
     fn dial(&mut self, bearing: Bearing) -> io::Result<()> {
         let far = self.flow.peer.ip();
         let socket = data_socket(far, self.flow.load, bearing.traffic_class)?;
-        if bearing.near_port.is_some() {
-            let any: IpAddr = match far {
-                IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-                IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-            };
-            // The port may still be waiting for its last connection to be forgotten.
-            socket.set_reuse_address(true)?;
-            let near = SocketAddr::new(any, bearing.port_of(self.begun.len()));
-            socket.bind(&near.into()).map_err(|error| {
-                let why = format!("this end's port {} cannot be used: {error}", near.port());
-                io::Error::new(error.kind(), why)
-            })?;
-        }
+        bearing.bind(&socket, self.begun.len(), far)?;
         match socket.connect(&self.flow.peer.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             Ok(()) | Err(_) => {}

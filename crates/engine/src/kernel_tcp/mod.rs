@@ -14,6 +14,7 @@ mod receiver;
 mod schedule;
 mod sender;
 pub(crate) mod watch;
+mod writes;
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

@@ -13,7 +13,7 @@ use super::TcpError;
 use crate::os::tcp;
 
 /// Always there and always allowed.
-const CONGESTION_CONTROL_OF_LAST_RESORT: &str = "reno";
+pub(crate) const CONGESTION_CONTROL_OF_LAST_RESORT: &str = "reno";
 /// The bounds of `TCP_MAXSEG`.
 const MSS_BOUNDS: (u32, u32) = (88, 32_767);
 /// What the kernel may take to hold one segment, besides its payload.
@@ -50,7 +50,9 @@ pub(crate) fn data_socket(ip: IpAddr, load: &TcpLoad, traffic_class: u8) -> io::
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_mss(load.mss_bytes.clamp(MSS_BOUNDS.0, MSS_BOUNDS.1))?;
-    choose_congestion_control(&socket, load.congestion_control.name())?;
+    if let Some(name) = load.congestion_control.name() {
+        choose_congestion_control(&socket, name)?;
+    }
     mark(&socket, ip, traffic_class)?;
     if let Some(rate) = load.pacing {
         tcp::set_max_pacing_rate(&socket, bytes_per_s(rate))?;

@@ -23,9 +23,10 @@ const READ_BYTES: usize = 4 << 20;
 /// it is looked after each time this share of it has been read.
 const LOOKS_PER_WINDOW: u64 = 16;
 
-/// Receives a flow until all connections are closed, or to the end of the trial.
+/// Receives a flow until all of a transfer is there or all connections are closed, or to the end of
+/// the trial.
 ///
-/// `progress` is told of each slot at its end.
+/// `progress` is told of each slot at its end; after the end of a transfer there are none.
 ///
 /// # Errors
 /// A connection that breaks before the steady time is over, or a silent peer; the connections are
@@ -50,6 +51,8 @@ struct Receiver {
     connections: Vec<Connection>,
     open: usize,
     window_clamp: u32,
+    /// All of a transfer.
+    transfer_bytes: Option<u64>,
     schedule: Schedule,
     /// Good bytes of all connections, and how many of them are in a slot that has been cut.
     good_bytes: u64,
@@ -81,6 +84,7 @@ impl Receiver {
             open: connections.len(),
             connections,
             window_clamp: window_clamp(load),
+            transfer_bytes: load.transfer_bytes(),
             slots: Vec::with_capacity(schedule.slots()),
             schedule,
             good_bytes: 0,
@@ -105,7 +109,7 @@ impl Receiver {
         loop {
             lease_holds(lease)?;
             self.look(clock::now(), lease, progress)?;
-            if self.schedule.is_over() {
+            if self.schedule.is_over() || self.has_all() {
                 return Ok(());
             }
             let patience = self.schedule.poll_timeout().since(clock::now());
@@ -115,7 +119,7 @@ impl Receiver {
         }
     }
 
-    /// Cuts the slots that are over, and the last one as soon as nothing more can come.
+    /// Cuts the slots that are over, and the present one as soon as nothing more can come.
     fn look(
         &mut self,
         now: Time,
@@ -131,13 +135,17 @@ impl Receiver {
                 progress(slot, self.cut(slot, now));
             }
         }
-        if self.open == 0
-            && self.schedule.is_settling()
+        let is_closed = self.open == 0 && self.schedule.is_settling();
+        if (is_closed || self.has_all())
             && let Some(Tick::Cut(slot)) = self.schedule.cut_next(now)
         {
             progress(slot, self.cut(slot, now));
         }
         Ok(())
+    }
+
+    fn has_all(&self) -> bool {
+        self.transfer_bytes.is_some_and(|bytes| self.good_bytes >= bytes)
     }
 
     fn hold_windows(&self) -> Result<(), TcpError> {
@@ -195,6 +203,7 @@ impl Receiver {
     fn into_half(self) -> TcpReceiverHalf {
         TcpReceiverHalf {
             slots: self.slots,
+            beats_per_slot: 1,
             good_bytes: self.connections.iter().map(Connection::steady_good_bytes).collect(),
             received_segments: self.connections.iter().map(|c| c.steady_segments.known()).collect(),
             dscp_received: self.connections.iter().map(Connection::dscp_received).collect(),

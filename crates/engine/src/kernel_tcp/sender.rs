@@ -6,13 +6,13 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use fp_model::{MicroBursts, Sender as Behaviour, TcpLoad, Time, Timing};
-use fp_net::stream::PacedWrites;
 use rustix::event::epoll::EventFlags;
 
 use super::counters::Counters;
 use super::payload::Payload;
 use super::schedule::{Schedule, Tick};
 use super::watch::Watch;
+use super::writes::{Connection, LOOK_INTERVAL_MAX};
 use super::{SAMPLE_INTERVAL, TcpError, lease_holds, reset};
 use crate::half::{SenderSlot, TcpSenderHalf};
 use crate::lease::Lease;
@@ -20,12 +20,9 @@ use crate::os::schedule::Promptly;
 use crate::os::wake::wait;
 use crate::os::{clock, tcp};
 
-/// Written to one connection at a time, so that the others have their turn.
-const WRITE_BYTES: usize = 256 << 10;
 /// How often a bursty application looks whether its window has been acknowledged, in round trips.
 const LOOKS_PER_RTT: u32 = 1000;
 const LOOK_INTERVAL_MIN: Duration = Duration::from_micros(20);
-const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(1);
 /// A paced application writes to its connections no more often than this, each time it takes them
 /// all in turn.
 const WRITE_INTERVAL_MIN: Duration = Duration::from_micros(500);
@@ -33,11 +30,11 @@ const WRITE_INTERVAL_MIN: Duration = Duration::from_micros(500);
 const WRITE_INTERVAL_OF_EACH: Duration = Duration::from_micros(20);
 const WRITE_INTERVAL_MAX: Duration = Duration::from_millis(10);
 
-/// Sends a flow, which begins so long after `start`, to the end of the steady time, and closes it
-/// when all is delivered.
+/// Sends a flow, which begins so long after `start`, to the end of the steady time or of its
+/// transfer, and closes it when all is delivered.
 ///
 /// What the path has not carried by the end of the trial is dropped. `progress` is told of each
-/// slot at its end.
+/// slot at its end; after the end of a transfer there are none.
 ///
 /// # Errors
 /// A connection that breaks before the steady time is over, or a silent peer; the connections are
@@ -102,18 +99,8 @@ struct Sender {
     retransmitted_bytes: u64,
     slots: Vec<SenderSlot>,
     closed: bool,
-}
-
-struct Connection {
-    stream: TcpStream,
-    counters: Counters,
-    /// What the kernel has not taken yet of the present window, or of the bursts that are due.
-    left_bytes: usize,
-    /// The bursts that were due so far.
-    due_bytes: u64,
-    /// What a paced application writes, and how much of it has been written or given up.
-    paced: Option<PacedWrites>,
-    passed_bytes: u64,
+    /// All of a transfer has arrived.
+    is_delivered: bool,
 }
 
 impl Sender {
@@ -129,18 +116,7 @@ impl Sender {
         for (index, stream) in streams.into_iter().enumerate() {
             watch.add(&stream, index as u64, EventFlags::empty()).map_err(TcpError::Watch)?;
             let counters = Counters::new(&stream).map_err(|e| broken(index, e))?;
-            let segment_bytes = counters.latest.snd_mss_bytes;
-            let place = index as u32;
-            let paced = PacedWrites::of(&load.pace, place, begins, timing, segment_bytes);
-            let (left_bytes, due_bytes, passed_bytes) = (0, 0, 0);
-            connections.push(Connection {
-                stream,
-                counters,
-                left_bytes,
-                due_bytes,
-                paced,
-                passed_bytes,
-            });
+            connections.push(Connection::new(stream, counters, load, index as u32, begins, timing));
         }
         let schedule = Schedule::new(timing, start, clock::now());
         Ok(Self {
@@ -156,6 +132,7 @@ impl Sender {
             sent_bytes: 0,
             retransmitted_bytes: 0,
             closed: false,
+            is_delivered: false,
         })
     }
 
@@ -185,10 +162,10 @@ impl Sender {
             lease_holds(lease)?;
             let now = clock::now();
             self.look(now, progress)?;
-            if self.schedule.is_over() {
+            if self.schedule.is_over() || self.is_delivered {
                 return Ok(());
             }
-            if self.schedule.is_settling() {
+            if self.schedule.is_settling() || self.has_sent_all() {
                 self.settle()?;
                 continue;
             }
@@ -197,17 +174,21 @@ impl Sender {
                 continue;
             }
             match self.behaviour {
-                Behaviour::Bulk if self.is_paced() => self.send_at_pace()?,
-                Behaviour::Bulk if self.keeps_windows => self.send_into_windows()?,
-                Behaviour::Bulk => self.send_whatever_fits()?,
+                Behaviour::Bulk | Behaviour::Transfer { .. } if self.is_paced() => {
+                    self.send_at_pace()?;
+                }
+                Behaviour::Bulk | Behaviour::Transfer { .. } if self.keeps_windows => {
+                    self.send_into_windows()?;
+                }
+                Behaviour::Bulk | Behaviour::Transfer { .. } => self.send_whatever_fits()?,
                 Behaviour::Burst => self.send_windows()?,
                 Behaviour::MicroBurst(pattern) => self.send_bursts(&pattern)?,
             }
         }
     }
 
-    /// Samples the counters when it is time, and cuts the slots that are over; the last one as soon
-    /// as everything has been delivered.
+    /// Samples the counters when it is time, and cuts the slots that are over; the present one as
+    /// soon as everything has been delivered.
     fn look(
         &mut self,
         now: Time,
@@ -224,6 +205,7 @@ impl Sender {
             && let Some(Tick::Cut(slot)) = self.schedule.cut_next(now)
         {
             progress(slot, self.cut(slot)?);
+            self.is_delivered = true;
         }
         Ok(())
     }
@@ -278,7 +260,8 @@ impl Sender {
             self.watch_for_errors(left)?;
             return Ok(false);
         }
-        if self.behaviour == Behaviour::Bulk && !self.is_paced() && !self.keeps_windows {
+        let is_full = matches!(self.behaviour, Behaviour::Bulk | Behaviour::Transfer { .. });
+        if is_full && !self.is_paced() && !self.keeps_windows {
             for (index, connection) in self.connections.iter().enumerate() {
                 let changed = self.watch.change(&connection.stream, index as u64, EventFlags::OUT);
                 changed.map_err(TcpError::Watch)?;
@@ -287,8 +270,13 @@ impl Sender {
         Ok(true)
     }
 
+    /// Whether there is nothing left of a transfer.
+    fn has_sent_all(&self) -> bool {
+        self.connections.iter().all(Connection::has_sent_all)
+    }
+
     fn is_paced(&self) -> bool {
-        self.connections.first().is_some_and(|connection| connection.paced.is_some())
+        self.connections.first().is_some_and(Connection::is_paced)
     }
 
     /// Writes to each connection what its pace has brought, and waits until it brings more.
@@ -311,15 +299,20 @@ impl Sender {
         let patience = self.schedule.poll_timeout().since(clock::now());
         for k in 0..self.watch.wait(patience).map_err(TcpError::Watch)? {
             let index = self.watch.ready(k) as usize;
-            let written = self.payload.write(&self.connections[index].stream, WRITE_BYTES);
-            written.map_err(|e| broken(index, e))?;
+            let connection = &mut self.connections[index];
+            connection.take_turn(&self.payload).map_err(|e| broken(index, e))?;
+            if connection.has_sent_all() {
+                let changed =
+                    self.watch.change(&connection.stream, index as u64, EventFlags::empty());
+                changed.map_err(TcpError::Watch)?;
+            }
         }
         Ok(())
     }
 
     /// Sends whole segments for what has been acknowledged of each window.
     fn send_into_windows(&mut self) -> Result<(), TcpError> {
-        for (index, connection) in self.connections.iter().enumerate() {
+        for (index, connection) in self.connections.iter_mut().enumerate() {
             let sent = connection.fill_window(&self.payload, self.window_bytes);
             sent.map_err(|e| broken(index, e))?;
         }
@@ -343,7 +336,7 @@ impl Sender {
             let sent = connection.send_due(&self.payload, due_bytes);
             sent.map_err(|e| broken(index, e))?;
         }
-        let is_full = self.connections.iter().any(|connection| connection.left_bytes > 0);
+        let is_full = self.connections.iter().any(Connection::is_full);
         let next = pattern.next_due(elapsed).map(|due| due.saturating_sub(elapsed));
         self.watch_for_errors(match next {
             Some(next) if !is_full => next,
@@ -392,64 +385,9 @@ impl Sender {
         TcpSenderHalf {
             connections: connections.map(|c| c.counters.steady(&c.stream)).collect(),
             slots: self.slots,
+            beats_per_slot: 1,
         }
     }
-}
-
-impl Connection {
-    fn fill_window(&self, payload: &Payload, window_bytes: usize) -> io::Result<()> {
-        let segment_bytes = self.counters.latest.snd_mss_bytes.max(1) as usize;
-        let unacknowledged_bytes = tcp::unacknowledged_bytes(&self.stream)? as usize;
-        let room = window_bytes.saturating_sub(unacknowledged_bytes);
-        let whole = room / segment_bytes * segment_bytes;
-        if whole > 0 { payload.write(&self.stream, whole).map(drop) } else { Ok(()) }
-    }
-
-    /// The whole window in one write, if the one before has been acknowledged.
-    fn send_window(&mut self, payload: &Payload, window_bytes: usize) -> io::Result<()> {
-        if self.left_bytes == 0 {
-            if tcp::unacknowledged_bytes(&self.stream)? > 0 {
-                return Ok(());
-            }
-            self.left_bytes = window_bytes.min(advertised_bytes(&self.stream)?);
-        }
-        self.left_bytes -= payload.write(&self.stream, self.left_bytes)?;
-        Ok(())
-    }
-
-    /// Writes what the pace has brought by `elapsed`, as far as there is room; when it brings more.
-    fn send_paced(&mut self, payload: &Payload, elapsed: Duration) -> io::Result<Option<Duration>> {
-        let Some(paced) = &self.paced else { return Ok(None) };
-        self.passed_bytes = self.passed_bytes.max(paced.bytes_given_up_by(elapsed));
-        let due_bytes = paced.bytes_by(elapsed).saturating_sub(self.passed_bytes);
-        let mut written = 0;
-        if due_bytes > 0 {
-            written =
-                payload.write(&self.stream, usize::try_from(due_bytes).unwrap_or(usize::MAX))?;
-            self.passed_bytes += written as u64;
-        }
-        let is_full = (written as u64) < due_bytes;
-        Ok(if is_full { Some(elapsed + LOOK_INTERVAL_MAX) } else { paced.next_after(elapsed) })
-    }
-
-    /// Everything up to `due_bytes` of the stream, each burst in one write.
-    fn send_due(&mut self, payload: &Payload, due_bytes: u64) -> io::Result<()> {
-        let more = due_bytes - self.due_bytes;
-        self.due_bytes = due_bytes;
-        self.left_bytes = self.left_bytes.saturating_add(more as usize);
-        if self.left_bytes > 0 {
-            self.left_bytes -= payload.write(&self.stream, self.left_bytes)?;
-        }
-        Ok(())
-    }
-}
-
-/// A write beyond the advertised window would wait for a second round trip.
-fn advertised_bytes(stream: &TcpStream) -> io::Result<usize> {
-    let info = tcp::info(stream)?;
-    // Kernels before Linux 5.4 do not say.
-    let known = (info.snd_wnd_bytes > 0).then_some(info.snd_wnd_bytes.max(info.snd_mss_bytes));
-    Ok(known.map_or(usize::MAX, |bytes| bytes as usize))
 }
 
 fn broken(index: usize, source: io::Error) -> TcpError {

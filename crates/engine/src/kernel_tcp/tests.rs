@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use fp_model::{CongestionControl, MicroBursts, Sender, TcpLoad, Timing};
+use fp_model::{CongestionControl, MicroBursts, Pace, Sender, TcpLoad, Timing};
 
 use super::*;
 use crate::Bearing;
@@ -21,7 +21,8 @@ const LOAD: TcpLoad = TcpLoad {
     sender: Sender::Bulk,
     congestion_control: CongestionControl::Reno,
     pacing: None,
-    pace: fp_model::Pace::Unlimited,
+    pace: Pace::Unlimited,
+    write_bytes: None,
 };
 
 const TIMING: Timing = Timing {
@@ -214,6 +215,32 @@ fn micro_bursts_are_written_at_their_times_and_delivered_whole() {
     assert_eq!(received.good_bytes, [400_000, 400_000]);
     let took = Duration::from_nanos(received.whole_until_ns);
     assert!(took >= Duration::from_millis(180), "{took:?}");
+}
+
+/// A trial of ten seconds, of which a transfer of a megabyte over loopback needs a small part.
+#[test]
+fn a_transfer_is_over_when_the_last_byte_has_arrived() {
+    let sender = Sender::Transfer { bytes: 1_000_001 };
+    let paced = Pace::Constant { rate: fp_model::Rate::mbps(80) };
+    for (pace, write_bytes) in
+        [(Pace::Unlimited, None), (Pace::Unlimited, Some(700)), (paced, Some(10_000))]
+    {
+        let load = TcpLoad { connections: 2, sender, pace, write_bytes, ..LOAD };
+        let timing = Timing { steady: Duration::from_secs(10), ..SHORT };
+        let (connected, accepted) = connections(V4, &load);
+        let (sent, received) = transfer(connected, accepted, &load, &timing);
+        assert_eq!(received.good_bytes, [500_001, 500_000], "{load:?}");
+        assert_eq!(received.whole_good_bytes, 1_000_001);
+        let slots = timing.grid().len();
+        assert!(sent.slots.len() < slots && received.slots.len() < slots, "{load:?}");
+        let took = Duration::from_nanos(received.whole_until_ns);
+        // 500,000 bytes at 80 Mbit/s take 50 ms.
+        let least = if load.pace.is_unlimited() { 0 } else { 40 };
+        assert!(took >= Duration::from_millis(least) && took < timing.steady, "{took:?}: {load:?}");
+        let whole_sent: u64 = sent.slots.iter().map(|slot| slot.sent_bytes).sum();
+        let whole_again: u64 = sent.slots.iter().map(|slot| slot.retransmitted_bytes).sum();
+        assert_eq!(whole_sent - whole_again, 1_000_001);
+    }
 }
 
 /// 16 Mbit/s for 200 ms are 400,000 bytes with headers.

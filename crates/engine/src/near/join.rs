@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use fp_model::{
     BurstsLoad, BurstsReport, ConnectionReport, FlowReport, FlowSpec, FramesLoad, FramesReport,
-    Load, ProbedBy, ProbesReport, Sample, Slot, TcpReport, Timing, Trial,
+    Load, ProbedBy, ProbesReport, Sample, Slot, TcpLoad, TcpReport, Timing, Trial,
 };
 use fp_net::stream::{self, Schedule};
 
 use super::bursts::burst_reports;
+use super::transfer;
 use crate::half::{
     BurstsReceiverHalf, BurstsSenderHalf, FramesReceiverHalf, FramesSenderHalf, Half,
     ProbesFarHalf, ProbesNearHalf, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderHalf,
@@ -83,9 +84,9 @@ fn flow_report(
         | (Load::Bursts(load), Half::BurstsReceiver(receiver), Half::BurstsSender(sender)) => {
             bursts_report(flow, grid, load, sender, receiver).map(FlowReport::Bursts)
         }
-        (Load::Tcp(_), Half::TcpSender(sender), Half::TcpReceiver(receiver))
-        | (Load::Tcp(_), Half::TcpReceiver(receiver), Half::TcpSender(sender)) => {
-            tcp_report(flow, grid, sender, receiver).map(FlowReport::Tcp)
+        (Load::Tcp(load), Half::TcpSender(sender), Half::TcpReceiver(receiver))
+        | (Load::Tcp(load), Half::TcpReceiver(receiver), Half::TcpSender(sender)) => {
+            tcp_report(flow, load, &common.timing, sender, receiver).map(FlowReport::Tcp)
         }
         _ => Err(JoinError::OtherLoad(flow)),
     }
@@ -140,10 +141,17 @@ fn bursts_report(
 
 pub(crate) fn tcp_report(
     flow: usize,
-    grid: &[Slot],
-    sender: TcpSenderHalf,
-    receiver: TcpReceiverHalf,
+    load: &TcpLoad,
+    timing: &Timing,
+    mut sender: TcpSenderHalf,
+    mut receiver: TcpReceiverHalf,
 ) -> Result<TcpReport, JoinError> {
+    let grid = match load.transfer_bytes() {
+        Some(_) => {
+            transfer::even_out(timing, &mut sender, &mut receiver).ok_or(JoinError::Slots(flow))?
+        }
+        None => timing.grid(),
+    };
     let connections = sender.connections.len();
     let TcpReceiverHalf { good_bytes, received_segments, dscp_received, .. } = &receiver;
     if [good_bytes.len(), received_segments.len(), dscp_received.len()] != [connections; 3] {
@@ -171,7 +179,7 @@ pub(crate) fn tcp_report(
         .collect();
     Ok(TcpReport {
         connections,
-        series: series(flow, grid, &sender.slots, &receiver.slots)?,
+        series: series(flow, &grid, &sender.slots, &receiver.slots)?,
         whole_good_bytes: receiver.whole_good_bytes,
         whole_until: Duration::from_nanos(receiver.whole_until_ns),
     })
@@ -196,7 +204,7 @@ pub(crate) fn series(
         cut_ns = received.cut_ns;
         let sample = sample(at, lasts, slot.steady, sent, received);
         match samples.last_mut() {
-            Some(last) if may_join(last, &sample) => *last = joined(last, &sample),
+            Some(last) if may_join(last, &sample) => *last = last.and(sample),
             _ => samples.push(sample),
         }
     }
@@ -227,32 +235,14 @@ fn may_join(last: &Sample, next: &Sample) -> bool {
     last.steady == next.steady && (last.lasts.is_zero() || next.lasts.is_zero())
 }
 
-fn joined(last: &Sample, next: &Sample) -> Sample {
-    Sample {
-        at: last.at,
-        lasts: last.lasts + next.lasts,
-        steady: last.steady,
-        sent_bytes: added(last.sent_bytes, next.sent_bytes),
-        received_bytes: added(last.received_bytes, next.received_bytes),
-        retransmitted_bytes: added(last.retransmitted_bytes, next.retransmitted_bytes),
-        rtt: next.rtt.or(last.rtt),
-        cwnd_bytes: next.cwnd_bytes.or(last.cwnd_bytes),
-    }
-}
-
-/// Known where both are.
-fn added(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.saturating_add(other?))
-}
-
 /// A whole phase without duration can only go to the phase before it, or after the first.
 fn spread_over_phases(samples: Vec<Sample>) -> Vec<Sample> {
     let mut spread: Vec<Sample> = Vec::with_capacity(samples.len());
     for sample in samples {
         match spread.last_mut() {
-            Some(last) if sample.lasts.is_zero() => *last = joined(last, &sample),
+            Some(last) if sample.lasts.is_zero() => *last = last.and(sample),
             Some(last) if last.lasts.is_zero() => {
-                *last = Sample { steady: sample.steady, ..joined(last, &sample) };
+                *last = Sample { steady: sample.steady, ..last.and(sample) };
             }
             _ => spread.push(sample),
         }

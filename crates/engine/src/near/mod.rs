@@ -4,6 +4,7 @@ mod bursts;
 pub(crate) mod connect;
 pub(crate) mod join;
 mod live;
+mod transfer;
 mod trial;
 
 use std::fmt;

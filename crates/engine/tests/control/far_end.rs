@@ -106,6 +106,7 @@ pub(crate) fn tcp(connections: u32) -> Load {
         congestion_control: CongestionControl::Reno,
         pacing: Some(Rate::mbps(50)),
         pace: Pace::Unlimited,
+        write_bytes: None,
     })
 }
 

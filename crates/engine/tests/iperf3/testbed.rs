@@ -85,6 +85,7 @@ fn tcp() -> Load {
         congestion_control: CongestionControl::Reno,
         pacing: Some(Rate::mbps(200)),
         pace: Pace::Unlimited,
+        write_bytes: None,
     })
 }
 
@@ -128,6 +129,45 @@ fn both_directions_of_tcp_are_what_the_packaged_server_counted() {
     assert!(unknown && download.series.iter().all(|slot| slot.received_bytes.is_some()));
 }
 
+/// In ten seconds that it does not need, from a port of its own.
+#[test]
+fn a_transfer_ends_when_its_bytes_have_arrived_whoever_sends_them() {
+    let server = Packaged::start();
+    let mut bed = server.testbed();
+    let Load::Tcp(load) = tcp() else { panic!("another load") };
+    let sender = Sender::Transfer { bytes: 1_000_001 };
+    let load = Load::Tcp(TcpLoad { sender, congestion_control: CongestionControl::Host, ..load });
+    for direction in [Direction::Upload, Direction::Download] {
+        let timing = Timing { steady: Duration::from_secs(10), ..TIMING };
+        let begun = clock::now();
+        let asked = Trial { timing, ..trial(vec![(direction, load.clone())]) };
+        let seen = bed.run(&asked).unwrap();
+        let [FlowReport::Tcp(report)] = seen.flows.as_slice() else { panic!("{seen:?}") };
+        assert!(clock::now().since(begun) < Duration::from_secs(8), "{report:?}");
+        assert!(report.whole_until < timing.steady);
+        // A server that sends does so until it hears that all has arrived.
+        let surplus = report.whole_good_bytes - 1_000_001;
+        assert!(surplus == 0 || direction == Direction::Download, "{surplus}");
+        assert_eq!(sum(&report.series, |slot| slot.received_bytes), Some(report.whole_good_bytes));
+        assert!(report.connections.iter().all(|each| !each.congestion_control.is_empty()));
+    }
+}
+
+/// 200 packets of the warm-up are no packets of the 400 that count, whatever the round trip.
+#[test]
+fn frames_after_a_warm_up_are_sent_and_received_alike() {
+    let server = Packaged::start();
+    let mut bed = server.testbed();
+    let second = Duration::from_secs(1);
+    for direction in [Direction::Upload, Direction::Download] {
+        let timing = Timing { warm_up: second, ..TIMING };
+        let seen = bed.run(&Trial { timing, ..trial(vec![(direction, frames())]) }).unwrap();
+        let [FlowReport::Frames(report)] = seen.flows.as_slice() else { panic!("{seen:?}") };
+        assert_eq!(report.sent_frames, report.received_frames, "{direction}: {report:?}");
+        assert!((300..=700).contains(&report.sent_frames), "{direction}: {report:?}");
+    }
+}
+
 #[test]
 fn frames_are_what_the_packaged_server_counted() {
     let server = Packaged::start();
@@ -136,8 +176,9 @@ fn frames_are_what_the_packaged_server_counted() {
         let seen = bed.run(&trial(vec![(direction, frames())])).unwrap();
         let [FlowReport::Frames(report)] = seen.flows.as_slice() else { panic!("{seen:?}") };
         assert_eq!(report.sent_frames, report.received_frames, "{report:?}");
-        // 400, and what a busy host is late by; a download lasts until the server hears of its end.
-        assert!((300..=700).contains(&report.sent_frames), "{report:?}");
+        // A download lasts until the server hears of its end, and a busy host is late.
+        let counted = if direction == Direction::Upload { 400..=400 } else { 300..=700 };
+        assert!(counted.contains(&report.sent_frames), "{report:?}");
         assert_eq!(report.sent_bytes, 1000 * report.sent_frames);
         assert!(report.jitter.is_some_and(|jitter| jitter.mean.is_none()), "{report:?}");
         assert_eq!(report.lossy_seconds, None);
@@ -194,4 +235,17 @@ fn what_a_stock_server_cannot_do_is_said_before_it_is_asked() {
     let lone = Load::Tcp(TcpLoad { connections: 1, ..load });
     let uneven = vec![(Direction::Upload, lone), (Direction::Download, tcp())];
     assert!(refused(uneven).contains("as many streams"));
+    let Load::Tcp(load) = tcp() else { panic!("another load") };
+    let transfer = Load::Tcp(TcpLoad { sender: Sender::Transfer { bytes: 1 }, ..load });
+    let mixed = vec![(Direction::Upload, transfer), (Direction::Upload, tcp())];
+    assert!(refused(mixed).contains("by count or by time"));
+    let mut refused_spec = |spec| match bed.run(&Trial { flows: vec![spec], ..trial(Vec::new()) }) {
+        Err(Abort::Testbed(sentence)) => sentence,
+        other => panic!("{other:?}"),
+    };
+    let late = FlowSpec {
+        begins: Duration::from_millis(100),
+        ..FlowSpec::new(Direction::Download, Family::Ipv4, Dscp::BEST_EFFORT, tcp())
+    };
+    assert!(refused_spec(late).contains("only TCP flows from this end"));
 }

@@ -75,6 +75,8 @@ pub(crate) struct Ends {
     pub(crate) lines: Lines,
     /// Nobody else's traffic crosses it: it is emulated.
     pub(crate) is_isolated: bool,
+    /// The far end is a stock iperf3 server.
+    pub(crate) is_iperf3: bool,
     /// No progress on stderr.
     pub(crate) is_quiet: bool,
 }
@@ -97,6 +99,7 @@ impl Ends {
             line_l1: None,
             lines: Lines::default(),
             is_isolated: false,
+            is_iperf3: false,
             is_quiet: false,
         }
     }
@@ -242,6 +245,7 @@ impl Watcher {
             return;
         }
         match event {
+            fp_model::Event::Started(trial) if self.is_by_the_way(trial) => {}
             fp_model::Event::Started(trial) => {
                 self.slots.clear();
                 tell(&format!("· {}", fp_report::trial_line(trial)));
@@ -254,8 +258,18 @@ impl Watcher {
                 Some(sums) => sums.on_sample(*flow, sample).iter().for_each(|line| tell(line)),
                 None => self.sampled(*flow, *direction, *sample),
             },
-            fp_model::Event::Finished(_) => {}
+            fp_model::Event::Finished(_) => {
+                let sums = self.sums.iter_mut();
+                sums.flat_map(fp_report::Progress::rest).for_each(|line| tell(&line));
+                self.sums = None;
+            }
         }
+    }
+
+    /// Probes before what was asked for.
+    fn is_by_the_way(&self, trial: &fp_model::Trial) -> bool {
+        let is_probes = |flow: &fp_model::FlowSpec| matches!(flow.load, fp_model::Load::Probes(_));
+        self.progress == Progress::Directions && !self.verbose && trial.flows.iter().all(is_probes)
     }
 
     fn sampled(&mut self, flow: usize, direction: Direction, sample: fp_model::Sample) {

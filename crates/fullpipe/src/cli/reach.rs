@@ -210,6 +210,7 @@ fn ends(bed: &LiveTestbed, across: String, output: &OutputArgs) -> Ends {
         line_l1: None,
         lines: Lines::default(),
         is_isolated: false,
+        is_iperf3: false,
         is_quiet: output.quiet,
     }
 }

@@ -44,8 +44,10 @@ pub(crate) struct MethodArgs {
     #[arg(long, value_enum)]
     sender: Option<SenderOption>,
     /// Congestion control of the senders
-    #[arg(long, visible_alias = "cc", short = 'C', value_enum, default_value = "cubic")]
-    congestion: CongestionOption,
+    ///
+    /// [default: cubic; to a stock iperf3 server what the hosts take themselves]
+    #[arg(long, visible_alias = "cc", short = 'C', value_enum)]
+    congestion: Option<CongestionOption>,
     /// Pacing limit of each connection (l4, as the kernel counts it)
     #[arg(long, value_name = "RATE", value_parser = plain_rate)]
     pacing: Option<Rate>,
@@ -155,9 +157,11 @@ impl MethodArgs {
                 SenderOption::Both => Senders::Both,
             },
             congestion_control: match self.congestion {
-                CongestionOption::Cubic => CongestionControl::Cubic,
-                CongestionOption::Reno => CongestionControl::Reno,
-                CongestionOption::Bbr => CongestionControl::Bbr,
+                // A server goes on with what it was asked for in the tests of others.
+                None if ends.is_iperf3 => CongestionControl::Host,
+                None | Some(CongestionOption::Cubic) => CongestionControl::Cubic,
+                Some(CongestionOption::Reno) => CongestionControl::Reno,
+                Some(CongestionOption::Bbr) => CongestionControl::Bbr,
             },
             pacing: self.pacing,
             trial: self.duration,

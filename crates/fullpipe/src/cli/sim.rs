@@ -118,6 +118,7 @@ impl<M: clap::Args> Simulated<M> {
             line_l1: path.slowest_line(),
             lines: measure::lines(&path),
             is_isolated: true,
+            is_iperf3: false,
             is_quiet: self.output.quiet,
         };
         measure::run(ends, bed, &self.output, |ends, bed| method(&self.method, ends, bed))

@@ -36,6 +36,8 @@ pub(super) struct Flow {
     pub(super) congestion: Option<Spanned<CongestionControl>>,
     pub(super) pacing: Option<Text>,
     pub(super) bytes: Option<Text>,
+    /// What a TCP application writes at a time.
+    pub(super) write: Option<Text>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

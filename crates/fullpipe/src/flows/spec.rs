@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use fp_model::{
-    CongestionControl, Direction, Dscp, Ecn, FrameSizes, Layer, LayeredRate, Pace, Rate,
-    parse_rate, parse_size,
+    Direction, Dscp, Ecn, FrameSizes, Layer, LayeredRate, Pace, Rate, parse_rate, parse_size,
 };
 use serde_saphyr::{Location, Spanned};
 
@@ -14,7 +13,7 @@ use super::wanted::{
     CONNECTIONS_MAX, FLOWS_MAX, Offered, PACKETS_PER_SECOND_MAX, Payloads, Tcp, Traffic, Udp,
     Wanted,
 };
-use crate::yaml::value::{dscp, duration, size, whole};
+use crate::yaml::value::{dscp, duration, positive, size, whole};
 use crate::yaml::{OneOrMore, Problem, Text};
 
 const BEGINS_MAX: Duration = Duration::from_secs(86_400);
@@ -85,9 +84,6 @@ fn tcp(keys: &file::Flow) -> Result<Tcp, Problem> {
     {
         return Err(Problem::with(text, "TCP writes payload: its rate is at @l4"));
     }
-    if let (Some(bytes), Some(_)) = (&keys.bytes, written) {
-        return Err(Problem::with(bytes, "bytes are sent at once: leave out either rate or bytes"));
-    }
     Ok(Tcp {
         connections: streams(keys, CONNECTIONS_MAX.into())?,
         window_bytes: keys.window.as_ref().map(window).transpose()?,
@@ -96,19 +92,26 @@ fn tcp(keys: &file::Flow) -> Result<Tcp, Problem> {
             .as_ref()
             .map(|text| whole(text, 88..=9000).map(|bytes| bytes as u32))
             .transpose()?,
-        congestion_control: keys
-            .congestion
-            .as_ref()
-            .map_or(CongestionControl::Cubic, |congestion| congestion.value),
+        congestion_control: keys.congestion.as_ref().map(|congestion| congestion.value),
         pacing: keys.pacing.as_ref().map(|text| rate(text).map(|rate| rate.rate)).transpose()?,
         pace: written.map_or(Pace::Unlimited, |rate| Pace::Constant { rate: rate.rate }),
-        bytes: keys.bytes.as_ref().map(|text| size(text, 1 << 50)).transpose()?,
+        bytes: keys
+            .bytes
+            .as_ref()
+            .map(|text| positive(text, |text| size(text, 1 << 50)))
+            .transpose()?,
+        write_bytes: keys
+            .write
+            .as_ref()
+            .map(|text| positive(text, |text| size(text, 1 << 20)).map(|bytes| bytes as u32))
+            .transpose()?,
     })
 }
 
 fn udp(here: &Spanned<file::Flow>) -> Result<Udp, Problem> {
     let keys = &here.value;
-    let texts = [&keys.window, &keys.mss, &keys.pacing, &keys.bytes].into_iter().flatten();
+    let only_tcp = [&keys.window, &keys.mss, &keys.pacing, &keys.bytes, &keys.write];
+    let texts = only_tcp.into_iter().flatten();
     let congestion = keys.congestion.iter().map(|congestion| congestion.defined);
     let only_tcp = texts.map(|text| text.defined).chain(congestion);
     belongs_not(only_tcp, "this key belongs to TCP: leave out `transport: udp`, or the key")?;

@@ -2,12 +2,16 @@
 
 //! Flows as a file names them, and what a file must not say.
 
-use fp_model::{Family, Load, Pace, Rate};
+use fp_method::flow::{Path, PathStep};
+use fp_method::path::PathMtu;
+use fp_model::{Direction, Family, Load, Pace, ProbedBy, Rate};
 
 use super::wanted::{Between, Wanted};
 use super::*;
 
-const ETHERNET: Between = Between { family: Family::Ipv4, interface_mtu_bytes: 1500 };
+const UNKNOWN: Path = Path { known: Vec::new(), unknown: None };
+const ETHERNET: Between<'_> =
+    Between { family: Family::Ipv4, interface_mtu_bytes: 1500, is_iperf3: false, path: &UNKNOWN };
 
 fn read(flows: &str) -> Result<Vec<Wanted>, String> {
     let text = format!("schema: fullpipe.flows/1\nflows:\n{flows}");
@@ -31,6 +35,40 @@ fn a_rate_of_payload_and_packets_per_second_are_the_same_rate_of_frames() {
         let Load::Frames(load) = &planned[0].spec.load else { panic!("{planned:?}") };
         assert_eq!(load.pace, Pace::Constant { rate: Rate::bps(82_400) }, "{offered}");
     }
+}
+
+/// An upload that takes 1,400 bytes leaves 1372 of payload beside 28 of headers; what has a length of
+/// its own keeps it.
+#[test]
+fn packets_are_as_long_as_the_path_takes_unless_their_length_is_given() {
+    let mtu = |direction, mtu_bytes| PathStep {
+        family: Family::Ipv4,
+        mtu: PathMtu { direction, mtu_bytes, black_hole: true, probes: 8, by: ProbedBy::Datagrams },
+        limit_bytes: 1500,
+    };
+    let known = vec![mtu(Direction::Upload, 1400), mtu(Direction::Download, 1500)];
+    let path = Path { known, unknown: None };
+    let ends = Between { path: &path, ..ETHERNET };
+    let planned = |flow: &str| {
+        let flows = read(&format!("  - {{name: a, direction: both, {flow}}}\n")).unwrap();
+        flows[0].flows(&ends).unwrap()
+    };
+    let frames = |flow: &str| -> Vec<u32> {
+        let longest = planned(flow).into_iter().map(|flow| match flow.spec.load {
+            Load::Frames(load) => load.sizes.longest(),
+            other => panic!("{other:?}"),
+        });
+        longest.collect()
+    };
+    assert_eq!(frames("transport: udp, rate: 1M"), [1418, 1518]);
+    assert_eq!(frames("transport: udp, rate: 1M, imix: simple"), [1418, 1518]);
+    assert_eq!(frames("transport: udp, rate: 1M, imix: az"), [1418, 1518]);
+    assert_eq!(frames("transport: udp, rate: 1M, payload: 1472"), [1518, 1518]);
+    let segments = planned("streams: 2").into_iter().map(|flow| match flow.spec.load {
+        Load::Tcp(load) => load.mss_bytes,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(segments.collect::<Vec<_>>(), [1360, 1360]);
 }
 
 #[test]

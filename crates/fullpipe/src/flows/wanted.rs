@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fp_method::flow::PlannedFlow;
+use fp_method::flow::{Path, PathAsk, PlannedFlow};
 use fp_model::{
     CongestionControl, Direction, Dscp, Ecn, Family, FlowSpec, FrameSizes, FramesLoad, Layer,
-    LayeredRate, Load, MicroBursts, Pace, PacketLayout, Rate, Sender, TcpLoad,
+    LayeredRate, Load, Pace, PacketLayout, Rate, Sender, TcpLoad,
 };
 
 /// Faster than any host sends: a stream's packets are numbered and timed one by one.
@@ -21,13 +21,25 @@ const WINDOWS_BYTES_MAX: u64 = 512_000_000;
 /// The frames of the simple IMIX: seven, four and one.
 const SIMPLE_IMIX: [u32; 12] = [64, 64, 64, 64, 64, 64, 64, 570, 570, 570, 570, 1518];
 
-/// What is known of the ends that flows are to run between.
+/// What is known of the ends that flows are to run between, and of the path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Between {
+pub(crate) struct Between<'a> {
     /// Of the session.
     pub(crate) family: Family,
     pub(crate) interface_mtu_bytes: u32,
+    /// The far end is a stock iperf3 server.
+    pub(crate) is_iperf3: bool,
+    pub(crate) path: &'a Path,
 }
+
+impl Between<'_> {
+    /// The longest packet that passes in this direction, as far as that is known.
+    fn mtu_bytes(&self, family: Family, direction: Direction) -> u32 {
+        self.path.mtu_bytes(family, direction).unwrap_or(self.interface_mtu_bytes)
+    }
+}
+
+const BOTH_WAYS: [Direction; 2] = [Direction::Upload, Direction::Download];
 
 /// Streams of one kind.
 #[derive(Clone, Debug)]
@@ -56,11 +68,14 @@ pub(crate) struct Tcp {
     pub(crate) connections: u32,
     pub(crate) window_bytes: Option<u64>,
     pub(crate) mss_bytes: Option<u32>,
-    pub(crate) congestion_control: CongestionControl,
+    /// `None`: cubic, where this program sends.
+    pub(crate) congestion_control: Option<CongestionControl>,
     pub(crate) pacing: Option<Rate>,
     pub(crate) pace: Pace,
-    /// Of each connection; `None` sends until the end.
+    /// Of all connections together; `None` sends until the end.
     pub(crate) bytes: Option<u64>,
+    /// What the application writes at a time.
+    pub(crate) write_bytes: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -96,11 +111,24 @@ impl Wanted {
         }
     }
 
+    /// What is to be asked of the path, so that packets are as long as it takes: of TCP both ways, as
+    /// both of its ends send segments.
+    pub(crate) fn path_asks(&self, family: Family, limit_bytes: u32) -> Vec<PathAsk> {
+        let directions = match &self.traffic {
+            Traffic::Tcp(tcp) if tcp.mss_bytes.is_none() => &BOTH_WAYS[..],
+            Traffic::Udp(udp) if udp.payloads.follow_the_path() => &self.directions,
+            Traffic::Tcp(_) | Traffic::Udp(_) => &[],
+        };
+        let family = self.family.unwrap_or(family);
+        let ask = |direction: &Direction| PathAsk { family, direction: *direction, limit_bytes };
+        directions.iter().map(ask).collect()
+    }
+
     /// The flows of a trial, one for each stream of UDP and one for all connections of TCP.
     ///
     /// # Errors
     /// What cannot be sent between these ends, and what can.
-    pub(crate) fn flows(&self, ends: &Between) -> anyhow::Result<Vec<PlannedFlow>> {
+    pub(crate) fn flows(&self, ends: &Between<'_>) -> anyhow::Result<Vec<PlannedFlow>> {
         let flows = self.planned(ends);
         match &self.place {
             Some(place) => flows.map_err(|error| anyhow!("{place}: {error:#}")),
@@ -108,7 +136,7 @@ impl Wanted {
         }
     }
 
-    fn planned(&self, ends: &Between) -> anyhow::Result<Vec<PlannedFlow>> {
+    fn planned(&self, ends: &Between<'_>) -> anyhow::Result<Vec<PlannedFlow>> {
         let family = self.family.unwrap_or(ends.family);
         let mut flows = Vec::new();
         for (way, direction) in self.directions.iter().enumerate() {
@@ -116,11 +144,11 @@ impl Wanted {
             let taken = way as u32 * self.streams();
             match &self.traffic {
                 Traffic::Tcp(tcp) => {
-                    let load = Load::Tcp(tcp.load(ends, family)?);
+                    let load = Load::Tcp(tcp.load(*direction, ends, family)?);
                     flows.push(self.flow(self.name.clone(), *direction, family, load, taken)?);
                 }
                 Traffic::Udp(udp) => {
-                    let load = udp.load(ends, family)?;
+                    let load = udp.load(ends.mtu_bytes(family, *direction), ends, family)?;
                     for stream in 0..udp.streams {
                         let name = self.name_of(stream, udp.streams);
                         let load = Load::Frames(load.clone());
@@ -173,10 +201,17 @@ impl Wanted {
 }
 
 impl Tcp {
-    fn load(&self, ends: &Between, family: Family) -> anyhow::Result<TcpLoad> {
+    fn load(
+        &self,
+        direction: Direction,
+        ends: &Between<'_>,
+        family: Family,
+    ) -> anyhow::Result<TcpLoad> {
         let headers = family.ip_header_bytes() + TCP_HEADER_BYTES;
         let most = ends.interface_mtu_bytes.saturating_sub(headers);
-        let mss_bytes = self.mss_bytes.unwrap_or(most);
+        let passes = BOTH_WAYS.map(|way| ends.mtu_bytes(family, way)).into_iter().min();
+        let fitting = passes.map_or(most, |mtu_bytes| mtu_bytes.saturating_sub(headers));
+        let mss_bytes = self.mss_bytes.unwrap_or(fitting);
         if mss_bytes > most {
             return Err(anyhow!(
                 "segments of {mss_bytes} bytes do not fit the interfaces here: at most {most} (-M)"
@@ -184,32 +219,59 @@ impl Tcp {
         }
         let by_default =
             WINDOW_BYTES.min(WINDOWS_BYTES_MAX / u64::from(self.connections)).max(65_535);
-        let bursts = |burst_bytes| MicroBursts { burst_bytes, bursts: 1, interval: Duration::ZERO };
         Ok(TcpLoad {
             connections: self.connections,
             window_bytes: self.window_bytes.unwrap_or(by_default),
             mss_bytes,
-            sender: self.bytes.map_or(Sender::Bulk, |bytes| Sender::MicroBurst(bursts(bytes))),
-            congestion_control: self.congestion_control,
+            sender: self.bytes.map_or(Sender::Bulk, |bytes| Sender::Transfer { bytes }),
+            congestion_control: self.congestion_control.unwrap_or(match direction {
+                // A server goes on with what it was asked for in the tests of others.
+                Direction::Download if ends.is_iperf3 => CongestionControl::Host,
+                Direction::Download | Direction::Upload => CongestionControl::Cubic,
+            }),
             pacing: self.pacing,
             pace: self.pace.clone(),
+            write_bytes: self.write_bytes,
         })
     }
 }
 
+impl Payloads {
+    /// Whether some packets are as long as the path takes.
+    fn follow_the_path(&self) -> bool {
+        match self {
+            Self::Longest | Self::SimpleImix => true,
+            Self::Lengths(_) => false,
+            Self::Imix(letters) => letters.to_ascii_lowercase().contains('z'),
+        }
+    }
+}
+
 impl Udp {
-    fn load(&self, ends: &Between, family: Family) -> anyhow::Result<FramesLoad> {
-        let sizes = self.sizes(ends.interface_mtu_bytes, family)?;
+    /// Of packets up to `mtu_bytes` where the path decides.
+    fn load(
+        &self,
+        mtu_bytes: u32,
+        ends: &Between<'_>,
+        family: Family,
+    ) -> anyhow::Result<FramesLoad> {
+        let sizes = self.sizes(mtu_bytes, ends, family)?;
         let rate_l2 = self.rate_l2(&sizes, family)?;
         Ok(FramesLoad { sizes, pace: Pace::Constant { rate: rate_l2 } })
     }
 
-    fn sizes(&self, mtu_bytes: u32, family: Family) -> anyhow::Result<FrameSizes> {
+    fn sizes(
+        &self,
+        mtu_bytes: u32,
+        ends: &Between<'_>,
+        family: Family,
+    ) -> anyhow::Result<FrameSizes> {
         let headers = PacketLayout::udp_headers_bytes(family, 0);
-        let most = mtu_bytes + PacketLayout::ETHERNET_L2_OVERHEAD;
+        let most = ends.interface_mtu_bytes + PacketLayout::ETHERNET_L2_OVERHEAD;
+        let fitting = mtu_bytes + PacketLayout::ETHERNET_L2_OVERHEAD;
         let least = FramesLoad::least_frame_bytes(family, 0);
         let lengths = match &self.payloads {
-            Payloads::Longest => vec![most],
+            Payloads::Longest => vec![fitting],
             Payloads::Lengths(lengths) => {
                 let range = u64::from(FramesLoad::HEAD_BYTES)..=u64::from(most - headers);
                 if let Some(odd) = lengths.iter().find(|length| !range.contains(length)) {
@@ -223,9 +285,10 @@ impl Udp {
                 lengths.iter().map(|length| *length as u32 + headers).collect()
             }
             // The shortest of them leaves no room for the headers of IPv6.
-            Payloads::SimpleImix => SIMPLE_IMIX.map(|bytes| bytes.clamp(least, most)).into(),
+            Payloads::SimpleImix => SIMPLE_IMIX.map(|bytes| bytes.clamp(least, fitting)).into(),
             Payloads::Imix(letters) => {
-                letters.chars().map(|letter| imix_bytes(letter, most)).collect::<Result<_, _>>()?
+                let bytes = letters.chars().map(|letter| imix_bytes(letter, fitting));
+                bytes.collect::<Result<_, _>>()?
             }
         };
         if let Some(odd) = lengths.iter().find(|length| !(least..=most).contains(length)) {
@@ -273,10 +336,10 @@ impl Udp {
     pub(crate) fn time_for(
         &self,
         packets: u64,
-        ends: &Between,
-        family: Family,
+        (ends, family): (&Between<'_>, Family),
+        direction: Direction,
     ) -> anyhow::Result<Duration> {
-        let load = self.load(ends, family)?;
+        let load = self.load(ends.mtu_bytes(family, direction), ends, family)?;
         let Pace::Constant { rate } = load.pace else { return Ok(Duration::ZERO) };
         let bit_nanos = load.sizes.bytes_of_first(packets) * 8_000_000_000;
         let nanos = bit_nanos / u128::from(rate.as_bps());
@@ -287,10 +350,10 @@ impl Udp {
     pub(crate) fn packets_for(
         &self,
         bytes: u64,
-        ends: &Between,
-        family: Family,
+        (ends, family): (&Between<'_>, Family),
+        direction: Direction,
     ) -> anyhow::Result<u64> {
-        let sizes = self.sizes(ends.interface_mtu_bytes, family)?;
+        let sizes = self.sizes(ends.mtu_bytes(family, direction), ends, family)?;
         let headers = u64::from(PacketLayout::udp_headers_bytes(family, 0));
         let frames = sizes.lengths().len() as u64;
         let payload = sizes.cycle_bytes() - frames * headers;

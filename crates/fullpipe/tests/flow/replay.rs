@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_method::flow::{self, Arrivals, Criteria, Lines, Plan, PlannedFlow, SharedProfile};
+use fp_method::flow::{self, Arrivals, Criteria, Lines, PathAsk, Plan, PlannedFlow, SharedProfile};
 use fp_method::profile::{Profile, Wave};
 use fp_model::{
     CongestionControl, Direction, Dscp, Evidence, Family, FlowSpec, FrameSizes, FramesLoad, Load,
@@ -20,6 +20,7 @@ fn plan() -> Plan {
         congestion_control: CongestionControl::Cubic,
         pacing: None,
         pace: Pace::Unlimited,
+        write_bytes: None,
     });
     let udp = Load::Frames(FramesLoad {
         sizes: FrameSizes::new(vec![64, 570, 1518]).unwrap(),
@@ -31,7 +32,9 @@ fn plan() -> Plan {
         spec: FlowSpec::new(direction, Family::Ipv4, Dscp::BEST_EFFORT, load),
     };
     let wave = Wave { low_bps: Rate::mbps(1), peak_bps: Rate::mbps(9), period_ns: 1_000_000_000 };
+    let ask = |direction| PathAsk { family: Family::Ipv4, direction, limit_bytes: 1500 };
     let plan = Plan {
+        path: vec![ask(Direction::Upload), ask(Direction::Download)],
         flows: vec![
             planned("tcp", Direction::Upload, tcp),
             planned("udp", Direction::Upload, udp.clone()),
@@ -45,7 +48,6 @@ fn plan() -> Plan {
         lines: Lines { download: None, upload: Some(Rate::mbps(10)) },
         profile: None,
         criteria: Criteria { rate_min_l4: Some(Rate::mbps(1)), loss_max_percent: Some(1.0) },
-        remarks: Vec::new(),
     };
     plan.following(SharedProfile {
         written: "sawtooth".into(),
@@ -75,6 +77,6 @@ fn the_evidence_of_a_run_gives_the_same_report() {
     let (again, end) = flow::run(&plan, &mut Replay::of(evidence));
     end.unwrap();
     assert_eq!(report, again);
-    // Three flows, a sum of the two that go the same way, a profile for each way.
-    assert_eq!(report.steps.len(), 6);
+    // The path each way, three flows, a sum of the two that go the same way, a profile for each way.
+    assert_eq!(report.steps.len(), 8);
 }

@@ -85,6 +85,54 @@ fn a_count_of_packets_is_sent_exactly() {
     assert_eq!(number(flow(&by_bytes, "udp"), "packets"), 301.0);
 }
 
+/// 10 MB over 100 Mbit/s of which 1448 of 1538 bytes are payload take 0.85 s and slow start; at
+/// 20 Mbit/s each, two connections take 2 s.
+#[test]
+fn a_count_of_bytes_ends_the_run_when_they_have_arrived() {
+    let words = ["sim", "line-100m-10ms", "flow", "-q", "-n", "10M", "-w", "64K", "-P", "2"];
+    for (more, seconds) in [(&["-b", "20M"][..], 2.0..2.2), (&["--bidir"], 0.85..1.4)] {
+        let run = run(&[&words[..], more].concat());
+        assert_eq!((run.exit, run.status()), (0, "info"), "{}", run.stderr);
+        for flow in run.steps("flow") {
+            assert_eq!(number(flow, "payload_bytes"), 10e6);
+            let took = 10e6 * 8.0 / number(flow, "rate_bps");
+            assert!(seconds.contains(&took), "{more:?}: {took} s");
+            let series = flow["series"].as_array().unwrap();
+            let bytes: f64 = series.iter().map(|slot| number(slot, "received_bytes")).sum();
+            assert!(bytes == 10e6 && series.len() <= 60, "{} slots", series.len());
+        }
+    }
+    let limited = run(&[&words[..], &["-t", "500ms"]].concat());
+    assert!(limited.reason_codes().contains(&"transfer_unfinished"), "{}", limited.stderr);
+}
+
+/// Larger packets than 1400 bytes vanish: 28 bytes of them are headers of UDP, 40 and 12 those of TCP
+/// with its options. A length that was given stays, and is said to be too long.
+#[test]
+fn packets_are_as_long_as_the_path_takes() {
+    let flow = |more: &[&str]| {
+        let words = ["sim", "blackhole-1400", "flow", "-q", "-t", "1"];
+        let run = run(&[&words[..], more].concat());
+        let mtu: Vec<Value> = run.steps("path_mtu").into_iter().cloned().collect();
+        (mtu, flow(&run, if more.is_empty() { "tcp" } else { "udp" }).clone(), run)
+    };
+    let (mtu, udp, run) = flow(&["-u", "-b", "1M"]);
+    assert_eq!(
+        (mtu.len(), &mtu[0]["mtu_bytes"], &mtu[0]["black_hole"]),
+        (1, &1400.into(), &true.into())
+    );
+    assert_eq!(number(&udp, "payload_bytes"), 1372.0 * number(&udp, "packets"));
+    assert!(number(&udp, "lost") == 0.0 && run.reason_codes().contains(&"path_mtu"));
+    let (mtu, tcp, _) = flow(&[]);
+    assert_eq!((mtu.len(), &tcp["connections"][0]["mss_bytes"]), (2, &1348.into()));
+    let (mtu, udp, _) = flow(&["-u", "-l", "1472"]);
+    assert_eq!((mtu.len(), number(&udp, "packets")), (0, 0.0));
+    // Every second packet has its own length, every other one the path's.
+    let (_, udp, run) = flow(&["-u", "--imix=gz"]);
+    assert_eq!(number(&udp, "packets"), number(&udp, "lost"));
+    assert!(run.reason_codes().contains(&"too_long"), "{:#}", run.result["verdict"]);
+}
+
 /// The five classes offer twice what the line carries, each 8 Mbit/s of payload: 8.36 on the line.
 /// Two of them fit whole, the third has what is left of 20, and the others starve but for what the
 /// queues still hold when the senders have ended.

@@ -26,7 +26,7 @@ fn remark(report: &Report, direction: Direction) -> Option<Reason> {
             Step::Flow(flow) if flow.part == Part::Class && flow.direction == direction => {
                 Some(flow)
             }
-            Step::Flow(_) | Step::Profile(_) => None,
+            Step::Path(_) | Step::Flow(_) | Step::Profile(_) => None,
         })
         .collect();
     if classes.len() < 2 {

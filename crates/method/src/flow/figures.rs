@@ -140,10 +140,14 @@ fn tcp(plan: &Plan, flow: &PlannedFlow, load: &TcpLoad, report: &TcpReport) -> F
     let steady_time: Duration = steady.iter().map(|slot| slot.lasts).sum();
     let begins = flow.spec.begins.saturating_sub(plan.timing.warm_up);
     let lasts = match load.sender {
-        Sender::MicroBurst(_) if report.whole_until > flow.spec.begins => {
+        Sender::MicroBurst(_) | Sender::Transfer { .. }
+            if report.whole_until > flow.spec.begins =>
+        {
             report.whole_until - flow.spec.begins
         }
-        Sender::MicroBurst(_) | Sender::Bulk | Sender::Burst => steady_time.saturating_sub(begins),
+        Sender::MicroBurst(_) | Sender::Transfer { .. } | Sender::Bulk | Sender::Burst => {
+            steady_time.saturating_sub(begins)
+        }
     };
     let carried = |payload_bytes, packets| Carried {
         payload_bytes,

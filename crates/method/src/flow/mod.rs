@@ -3,6 +3,7 @@
 mod classes;
 mod figures;
 mod follow;
+mod path;
 mod plan;
 mod report;
 mod resample;
@@ -13,6 +14,7 @@ use alloc::vec::Vec;
 
 use fp_model::{Abort, FlowSpec, Testbed, Trial};
 
+pub use path::{Path, PathAsk, PathStep, look};
 pub use plan::{Arrivals, Criteria, Lines, Plan, PlannedFlow, SharedProfile};
 pub use report::{
     Carried, Connection, FlowStep, Interval, Limit, Part, ProfileStep, RateByLayer, Report, Step,
@@ -23,15 +25,30 @@ pub use resample::resample;
 use crate::packet_sockets::PacketSockets;
 use crate::path::mismatch;
 
-/// Sends all of the plan's flows in one trial.
+/// Asks of the path what the plan says, then sends all of its flows in one trial.
 ///
-/// The report always comes back; where the trial gave no observation it has no steps, and the second
+/// The report always comes back; where the trial gave no observation it has no flows, and the second
 /// part says why.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let path = look(&plan.path, bed);
+    run_over(plan, path, bed)
+}
+
+/// The same where the path has been asked already, so that the plan could be made for it.
+pub fn run_over(
+    plan: &Plan,
+    path: Result<Path, Abort>,
+    bed: &mut dyn Testbed,
+) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
+    let mut unknown = None;
     let mut bed = PacketSockets::watched(bed);
-    let end = steps(plan, &mut bed, &mut report);
-    report.verdict = verdict::judge(plan, &report, end.as_ref().err());
+    let end = path.and_then(|path| {
+        report.steps.extend(path.known.into_iter().map(Step::Path));
+        unknown = path.unknown;
+        steps(plan, &mut bed, &mut report)
+    });
+    report.verdict = verdict::judge(plan, &report, unknown, end.as_ref().err());
     report.verdict.reasons.extend(bed.remarks());
     (report, end)
 }
@@ -58,7 +75,8 @@ fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-fn trial(plan: &Plan) -> Trial {
+/// The trial in which all of the plan's flows are sent.
+pub fn trial(plan: &Plan) -> Trial {
     let flows: Vec<FlowSpec> = plan.flows.iter().map(|flow| flow.spec.clone()).collect();
     Trial { name: plan.title(), flows, timing: plan.timing }
 }

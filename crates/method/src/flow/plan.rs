@@ -8,21 +8,22 @@ use core::time::Duration;
 use fp_model::{Direction, FlowSpec, FramesLoad, Load, Pace, PacketLayout, Rate, Step, Timing};
 use serde::{Deserialize, Serialize};
 
+use super::path::PathAsk;
 use crate::profile::Profile;
 use crate::seconds;
 
 /// Every input of a run after defaults were filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// What the path is asked before: its answers have made the flows what they are.
+    #[serde(default)]
+    pub path: Vec<PathAsk>,
     pub flows: Vec<PlannedFlow>,
     pub timing: Timing,
     pub lines: Lines,
     /// What the flows of each direction follow together.
     pub profile: Option<SharedProfile>,
     pub criteria: Criteria,
-    /// What was asked for and makes no difference, each a sentence.
-    #[serde(default)]
-    pub remarks: Vec<String>,
 }
 
 /// A flow with the name by which its user knows it.

@@ -10,6 +10,7 @@ use fp_model::{
     Layer, Rate, Sample,
 };
 
+use super::path::PathStep;
 use crate::verdict;
 
 /// Steps, verdict, self-checks and remarks of a run.
@@ -18,6 +19,7 @@ pub type Report = verdict::Report<Step>;
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a run has a handful of them")]
 pub enum Step {
+    Path(PathStep),
     Flow(FlowStep),
     Profile(ProfileStep),
 }

@@ -22,12 +22,12 @@ const SECOND: Duration = Duration::from_secs(1);
 fn plan(load: Load, family: Family) -> Plan {
     let spec = FlowSpec::new(Direction::Upload, family, Dscp::BEST_EFFORT, load);
     Plan {
+        path: Vec::new(),
         flows: vec![PlannedFlow { name: "one".into(), class: None, spec }],
         timing: Timing { warm_up: Duration::ZERO, steady: SECOND, settle: SECOND },
         lines: Lines { download: None, upload: Some(Rate::mbps(100)) },
         profile: None,
         criteria: Criteria::default(),
-        remarks: Vec::new(),
     }
 }
 
@@ -46,6 +46,7 @@ fn tcp(mss_bytes: u32) -> Load {
         congestion_control: CongestionControl::Cubic,
         pacing: None,
         pace: Pace::Unlimited,
+        write_bytes: None,
     })
 }
 

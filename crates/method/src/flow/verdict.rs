@@ -6,11 +6,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, FlowReport, Load, Observation, Rate, Sender, TcpLoad};
+use fp_model::{Abort, FlowReport, FlowSpec, Load, Observation, PacketLayout, Rate};
 
 use super::classes;
-use super::plan::Plan;
+use super::path::PathStep;
+use super::plan::{Plan, PlannedFlow};
 use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
+use crate::path::PathMtu;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// With more of its frames unsent, less was offered than was asked for.
@@ -49,7 +51,12 @@ pub(super) fn checks(seen: &Observation) -> Vec<Check> {
     ])
 }
 
-pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verdict {
+pub(super) fn judge(
+    plan: &Plan,
+    report: &Report,
+    unknown: Option<String>,
+    abort: Option<&Abort>,
+) -> Verdict {
     let broken = || report.checks.iter().filter(|check| !check.ok);
     let mut reasons: Vec<Reason> = abort.into_iter().map(Reason::of_abort).collect();
     reasons.extend(broken().map(why_invalid));
@@ -68,15 +75,26 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
         Status::Info
     };
     reasons.extend(failures);
+    let mut planned = plan.flows.iter();
     for (place, step) in report.steps.iter().enumerate() {
         match step {
-            Step::Flow(flow) => reasons.extend(oddities(plan, place, flow)),
+            Step::Path(path) => reasons.extend(shorter(place, path)),
+            Step::Flow(flow) => {
+                // Those of the plan come first, then their sums.
+                let planned = if flow.part == Part::Flow { planned.next() } else { None };
+                reasons.extend(oddities(plan, planned, place, flow));
+                let too_long = planned.and_then(|planned| too_long(report, planned));
+                reasons.extend(too_long.map(|text| Reason {
+                    code: "too_long",
+                    text,
+                    step: Some(place),
+                }));
+            }
             Step::Profile(profile) => reasons.push(followed(place, profile)),
         }
     }
     reasons.extend(classes::remarks(report));
-    let remark = |text: &String| Reason { code: "without_effect", text: text.clone(), step: None };
-    reasons.extend(plan.remarks.iter().map(remark));
+    reasons.extend(unknown.map(|text| Reason { code: "path_mtu_unknown", text, step: None }));
     Verdict { status, reasons }
 }
 
@@ -94,7 +112,7 @@ fn totals(report: &Report) -> impl Iterator<Item = (usize, &FlowStep)> {
     let flows = || {
         report.steps.iter().enumerate().filter_map(|(place, step)| match step {
             Step::Flow(flow) => Some((place, flow)),
-            Step::Profile(_) => None,
+            Step::Path(_) | Step::Profile(_) => None,
         })
     };
     let has_sum = move |of: &FlowStep| {
@@ -132,8 +150,50 @@ fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
     failures
 }
 
+/// Of a path that takes shorter packets than the interfaces at its ends.
+fn shorter(place: usize, path: &PathStep) -> Option<Reason> {
+    let PathMtu { direction, mtu_bytes, black_hole, .. } = path.mtu;
+    if mtu_bytes >= path.limit_bytes {
+        return None;
+    }
+    let how = if black_hole { "vanish without a word" } else { "are refused on the way" };
+    let text = format!(
+        "{direction}, {}: packets of up to {mtu_bytes} bytes pass, longer ones {how}; what was to be \
+         as long as fits is no longer than that",
+        path.family
+    );
+    Some(Reason { code: "path_mtu", text, step: Some(place) })
+}
+
+/// Of a flow whose packets were given a length that the path does not take.
+fn too_long(report: &Report, planned: &PlannedFlow) -> Option<String> {
+    let Load::Frames(load) = &planned.spec.load else { return None };
+    let longest = load.sizes.longest().saturating_sub(PacketLayout::ETHERNET_L2_OVERHEAD);
+    let FlowSpec { direction, family, .. } = planned.spec;
+    let mtu_bytes = report.steps.iter().find_map(|step| match step {
+        Step::Path(path) if path.family == family && path.mtu.direction == direction => {
+            Some(path.mtu.mtu_bytes)
+        }
+        Step::Path(_) | Step::Flow(_) | Step::Profile(_) => None,
+    })?;
+    let headers = PacketLayout::udp_headers_bytes(family, 0) - PacketLayout::ETHERNET_L2_OVERHEAD;
+    (longest > mtu_bytes).then(|| {
+        format!(
+            "{}, {direction}: packets of {longest} bytes are longer than the {mtu_bytes} that pass, \
+             and are not fragmented: those are lost; a payload of {} fits (-l)",
+            planned.name,
+            mtu_bytes.saturating_sub(headers)
+        )
+    })
+}
+
 /// What a reader must know of a flow's figures.
-fn oddities(plan: &Plan, place: usize, flow: &FlowStep) -> Vec<Reason> {
+fn oddities(
+    plan: &Plan,
+    planned: Option<&PlannedFlow>,
+    place: usize,
+    flow: &FlowStep,
+) -> Vec<Reason> {
     let named = format!("{}, {}", flow.name, flow.direction);
     let reason = |code, text| Reason { code, text, step: Some(place) };
     let mut found = Vec::new();
@@ -158,15 +218,22 @@ fn oddities(plan: &Plan, place: usize, flow: &FlowStep) -> Vec<Reason> {
     if flow.part == Part::Flow && is_remarked(flow) {
         found.push(reason("dscp_changed", remarked(&named, flow)));
     }
-    if let Some(asked) =
-        asked_bytes(plan, place).filter(|asked| flow.received.payload_bytes < *asked)
-    {
+    let asked = planned.and_then(asked_bytes);
+    if let Some(asked) = asked.filter(|asked| flow.received.payload_bytes < *asked) {
         let got = flow.received.payload_bytes;
         let text = format!(
             "{named}: {got} of {asked} bytes arrived in the time there was: give more (-t)"
         );
         found.push(reason("transfer_unfinished", text));
     }
+    found.extend(planned.and_then(|planned| other_control(planned, flow)).map(|used| {
+        let text = format!(
+            "{named}: its sender ran {used}, not what was asked for: that end's host does not have \
+             it or does not allow it to every user (net.ipv4.tcp_allowed_congestion_control there); \
+             ask for what it has (-C {used})"
+        );
+        reason("other_congestion_control", text)
+    }));
     if flow.part == Part::Flow && flow.received.payload_bytes == 0 {
         let text = match flow.transport {
             Some(Transport::Udp) => format!(
@@ -180,13 +247,19 @@ fn oddities(plan: &Plan, place: usize, flow: &FlowStep) -> Vec<Reason> {
     found
 }
 
-/// What the connections of a flow were to carry and then end. The flows are the first steps.
-fn asked_bytes(plan: &Plan, place: usize) -> Option<u64> {
-    match &plan.flows.get(place)?.spec.load {
-        Load::Tcp(TcpLoad { connections, sender: Sender::MicroBurst(writes), .. }) => {
-            Some(writes.bytes().saturating_mul(u64::from(*connections)))
-        }
-        Load::Tcp(_) | Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => None,
+/// The congestion control of a sender that did not run what the plan asks for.
+fn other_control(planned: &PlannedFlow, flow: &FlowStep) -> Option<String> {
+    let Load::Tcp(load) = &planned.spec.load else { return None };
+    let asked = load.congestion_control.name()?;
+    let mut used = flow.connections.iter().map(|each| each.report.congestion_control.as_str());
+    used.find(|used| !used.is_empty() && *used != asked).map(String::from)
+}
+
+/// What the connections of a flow were to carry and then end.
+fn asked_bytes(planned: &PlannedFlow) -> Option<u64> {
+    match &planned.spec.load {
+        Load::Tcp(load) => load.transfer_bytes(),
+        Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => None,
     }
 }
 

@@ -133,7 +133,7 @@ pub(super) fn throughput(run: &mut Run<'_>, path: &Path<'_>) -> Result<(), Abort
 /// fill the path would leave it idle meanwhile.
 fn alone(run: &mut Run<'_>, path: &Path<'_>, sender: Sender, full: Fill) -> Result<(), Abort> {
     let fraction = match sender {
-        Sender::Bulk | Sender::MicroBurst(_) => 1.0,
+        Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => 1.0,
         Sender::Burst => path.deep_fraction(full).min(BURST_FRACTION),
     };
     let offer = Offer {
@@ -317,7 +317,7 @@ impl Path<'_> {
     fn window_limit(&self, offer: &Offer, fill: Fill) -> Rate {
         let limit = self.limits.of(fill.direction);
         let on_the_line = match offer.sender {
-            Sender::Bulk | Sender::MicroBurst(_) => {
+            Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => {
                 SEGMENTS_PER_ACK * u64::from(limit.packet.frame_bytes)
             }
             Sender::Burst => fill.window_bytes,
@@ -411,6 +411,7 @@ fn trial(plan: &Plan, path: &Path<'_>, offer: &Offer) -> Trial {
             congestion_control: plan.congestion_control,
             pacing: plan.pacing,
             pace: Pace::Unlimited,
+            write_bytes: None,
         };
         FlowSpec::new(fill.direction, plan.family, plan.dscp, Load::Tcp(load))
     };

@@ -359,9 +359,11 @@ pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
         Step::Bottleneck(limit) => limit.source == Source::Given,
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Tcp(_) => false,
     });
-    let asked = plan.congestion_control.name();
-    let other = tcp_steps(steps).find(|(_, step)| step.congestion_control != asked);
-    if let Some((_, step)) = other {
+    let other = plan.congestion_control.name().and_then(|asked| {
+        let is_other = |step: &TcpStep| step.congestion_control != asked;
+        Some((asked, tcp_steps(steps).find(|(_, step)| is_other(step))?.1))
+    });
+    if let Some((asked, step)) = other {
         let used = &step.congestion_control;
         all.push(format!("{used} was used for congestion control: the host refused {asked}"));
     }

@@ -149,6 +149,7 @@ impl Offer {
             congestion_control: tcp.congestion_control,
             pacing: None,
             pace: Pace::Unlimited,
+            write_bytes: None,
         };
         let flow =
             |dscp: &Dscp| FlowSpec::new(direction, run.plan.family, *dscp, Load::Tcp(load.clone()));

@@ -211,6 +211,7 @@ fn tcp_flow(
         congestion_control: CongestionControl::Cubic,
         pacing: None,
         pace: Pace::Unlimited,
+        write_bytes: None,
     });
     let part = Part { service: place, direction, role: Role::Judged };
     (part, flow(plan, service, direction, service.dscp, load))

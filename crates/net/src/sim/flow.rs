@@ -176,7 +176,16 @@ impl Flow {
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Self::Probes(flow) => flow.is_over(),
-            Self::Frames(_) | Self::Bursts(_) | Self::Tcp(_) => false,
+            Self::Tcp(flow) => flow.is_over(),
+            Self::Frames(_) | Self::Bursts(_) => false,
+        }
+    }
+
+    /// It is over when all of it has arrived, and nobody knows when that will be.
+    pub(crate) const fn is_transfer(&self) -> bool {
+        match self {
+            Self::Tcp(flow) => flow.is_transfer(),
+            Self::Probes(_) | Self::Frames(_) | Self::Bursts(_) => false,
         }
     }
 
@@ -276,7 +285,8 @@ fn check_tcp(load: &TcpLoad) -> Result<Algorithm, String> {
             load.mss_bytes
         ));
     }
-    if !load.pace.is_unlimited() && load.sender != Sender::Bulk {
+    let has_own_pace = matches!(load.sender, Sender::Bulk | Sender::Transfer { .. });
+    if !load.pace.is_unlimited() && !has_own_pace {
         return Err(String::from("only a bulk application has a pace of its own"));
     }
     if load.pacing.is_some_and(|rate| rate.as_bps() == 0) {
@@ -284,7 +294,8 @@ fn check_tcp(load: &TcpLoad) -> Result<Algorithm, String> {
     }
     match load.congestion_control {
         CongestionControl::Reno => Ok(Algorithm::Reno),
-        CongestionControl::Cubic => Ok(Algorithm::Cubic),
+        // Linux comes with it.
+        CongestionControl::Cubic | CongestionControl::Host => Ok(Algorithm::Cubic),
         CongestionControl::Bbr => Err(String::from(
             "bbr is not part of the simulation: choose reno or cubic, or take the lab",
         )),

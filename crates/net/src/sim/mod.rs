@@ -61,11 +61,18 @@ impl SimTestbed {
     /// Plays one slot after the other, and after the last one until no flow waits any more.
     fn play(&mut self, trial: &Trial, flows: &mut [Flow]) {
         let start = self.network.now();
-        for slot in trial.timing.grid() {
+        let are_transfers = flows.iter().all(Flow::is_transfer);
+        let slots = if are_transfers { trial.timing.beats() } else { trial.timing.grid() };
+        for slot in slots {
             if slot.start == trial.timing.warm_up + trial.timing.steady {
                 flows.iter_mut().for_each(Flow::stop);
             }
             self.play_until(start + slot.end, flows);
+            if are_transfers && flows.iter().all(Flow::is_over) {
+                let end = self.network.now().since(start);
+                self.close_slot(Slot { end, ..slot }, flows);
+                return;
+            }
             self.close_slot(slot, flows);
         }
         if let Some(end) = flows.iter().filter_map(Flow::ends_at).max() {

@@ -48,6 +48,7 @@ fn paced(pace: Pace) -> TcpLoad {
         congestion_control: CongestionControl::Cubic,
         pacing: None,
         pace,
+        write_bytes: None,
     }
 }
 

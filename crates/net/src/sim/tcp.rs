@@ -4,12 +4,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{ConnectionReport, Dscp, Sample, Slot, TcpLoad, TcpReport, Time};
+use fp_model::{
+    ConnectionReport, Dscp, Sample, Sender as Writes, Slot, TcpLoad, TcpReport, Time, Timing,
+};
 
 use crate::sim::flow::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::Series;
-use crate::stream::PacedWrites;
+use crate::stream::{PacedWrites, Unit};
 use crate::tcp::{
     Ack, Algorithm, Receiver, Segment, Sender, Settings, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
     WINDOW_BYTES_MAX,
@@ -59,18 +61,26 @@ impl TcpFlow {
         let mss_fits = identity.interface_mtu_bytes - identity.ip_header_bytes - TCP_HEADER_BYTES;
         let segment_bytes = load.mss_bytes.min(mss_fits) - TIMESTAMP_OPTION_BYTES;
         let load = TcpLoad { window_bytes: load.window_bytes.min(WINDOW_BYTES_MAX), ..load };
-        let settings = Settings {
+        let settings = |index| Settings {
             segment_bytes,
             window_bytes: load.window_bytes,
-            writes: load.sender,
+            writes: match load.sender {
+                Writes::Transfer { bytes } => {
+                    Writes::Transfer { bytes: load.share_of(bytes, index) }
+                }
+                writes => writes,
+            },
             algorithm,
             pacing: load.pacing,
         };
         let Identity { begins, ref timing, start, .. } = identity;
-        let sender = |index| match PacedWrites::of(&load.pace, index, begins, timing, segment_bytes)
-        {
-            Some(writes) => Sender::paced(settings, writes, start),
-            None => Sender::new(settings),
+        let unit = match load.write_bytes {
+            Some(bytes) => Unit::Write { bytes },
+            None => Unit::Segment { bytes: segment_bytes },
+        };
+        let sender = |index| match PacedWrites::of(&load.pace, index, begins, timing, unit) {
+            Some(writes) => Sender::paced(settings(index), writes, start),
+            None => Sender::new(settings(index)),
         };
         let connection = |index| Connection {
             sender: sender(index),
@@ -108,6 +118,15 @@ impl TcpFlow {
     /// The application is told to stop, and the connections are broken off.
     pub(crate) const fn stop(&mut self) {
         self.is_stopped = true;
+    }
+
+    /// All of a transfer has arrived.
+    pub(crate) fn is_over(&self) -> bool {
+        self.load.transfer_bytes().is_some_and(|bytes| self.whole_good_bytes >= bytes)
+    }
+
+    pub(crate) const fn is_transfer(&self) -> bool {
+        self.load.transfer_bytes().is_some()
     }
 
     pub(crate) fn on_packet(&mut self, packet: Packet, dscp: Dscp, network: &mut Network) {
@@ -172,7 +191,9 @@ impl TcpFlow {
             rtt_min: ends.steady.rtt_min,
             window_effective_bytes: Some(self.load.window_bytes),
             segment_bytes: Some(self.segment_bytes),
-            congestion_control: String::from(self.load.congestion_control.name()),
+            congestion_control: String::from(
+                self.load.congestion_control.name().unwrap_or("cubic"),
+            ),
             receive_window_limited: Some(ends.steady.window_limited),
             // Applications write as soon as there is room for it.
             send_buffer_limited: Some(Duration::ZERO),
@@ -185,7 +206,10 @@ impl TcpFlow {
             connections: self.connections.iter().map(report).collect(),
             whole_good_bytes: self.whole_good_bytes,
             whole_until: self.last_received.since(self.identity.start),
-            series: self.series.into_samples(),
+            series: match self.is_transfer() {
+                true => Sample::joined(self.series.into_samples(), Timing::SLOTS_MAX),
+                false => self.series.into_samples(),
+            },
         }
     }
 

@@ -56,6 +56,7 @@ fn bulk(connections: u32, window_bytes: u64) -> TcpLoad {
         congestion_control: CongestionControl::Reno,
         pacing: None,
         pace: Pace::Unlimited,
+        write_bytes: None,
     }
 }
 

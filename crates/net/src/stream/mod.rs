@@ -22,4 +22,4 @@ pub use report::frames_report;
 pub use schedule::{Cursor, Due, Schedule};
 pub use sequence::{Arrived, SeenSequences};
 pub use spells::SPELLS_MAX;
-pub use writes::PacedWrites;
+pub use writes::{PacedWrites, Unit};

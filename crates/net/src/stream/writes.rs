@@ -8,18 +8,35 @@ use fp_model::{Pace, Rate, Timing};
 use super::scatter::Scatter;
 use super::spells::{Spell, spells};
 
-/// The payload that a paced application writes to one connection, in whole segments where that
-/// takes no long waiting. Times are from the start of the trial.
+/// The payload that a paced application writes to one connection, in whole units. Times are from the
+/// start of the trial.
 #[derive(Debug)]
 pub struct PacedWrites {
-    segment_bytes: u64,
+    unit: Unit,
     course: Course,
+}
+
+/// What a paced application writes at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Full segments, unless they are long in coming.
+    Segment { bytes: u32 },
+    /// This much, however long it takes to become due.
+    Write { bytes: u32 },
+}
+
+impl Unit {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Segment { bytes } | Self::Write { bytes } => u64::from(bytes.max(1)),
+        }
+    }
 }
 
 #[derive(Debug)]
 enum Course {
     Rates(Vec<Part>),
-    /// A segment each.
+    /// A unit each.
     Scattered(Scatter),
 }
 
@@ -43,18 +60,17 @@ impl PacedWrites {
         connection: u32,
         begins: Duration,
         timing: &Timing,
-        segment_bytes: u32,
+        unit: Unit,
     ) -> Option<Self> {
         let active = timing.warm_up + timing.steady;
         let until = active.as_nanos() as u64;
         let begins = begins.min(active).as_nanos() as u64;
-        let segment_bytes = u64::from(segment_bytes.max(1));
         // Connections of one group do not all roll the same dice.
         let of_connection = |seed: u64| seed.wrapping_add(u64::from(connection));
         let course = match pace {
             Pace::Unlimited => return None,
             Pace::Poisson { rate, seed } => {
-                let per_nano = rate.as_bps() as f64 / (segment_bytes * 8) as f64 / 1e9;
+                let per_nano = rate.as_bps() as f64 / (unit.bytes() * 8) as f64 / 1e9;
                 let seed = of_connection(*seed);
                 Course::Scattered(Scatter::new(seed, begins, until, per_nano))
             }
@@ -67,25 +83,21 @@ impl PacedWrites {
                 Course::Rates(parts(spells(pace, begins, until)))
             }
         };
-        Some(Self { segment_bytes, course })
+        Some(Self { unit, course })
     }
 
     /// What is to have been written by `elapsed`. It does not fall with time, but where the pace
-    /// quickens, by less than a segment.
+    /// quickens, by less than a unit.
     pub fn bytes_by(&self, elapsed: Duration) -> u64 {
         match &self.course {
             Course::Rates(parts) => {
                 let Some(part) = part_at(parts, elapsed) else { return 0 };
                 let bytes = (part.bit_nanos_by(elapsed.as_nanos() as u64) / BYTE_NANOS) as u64;
-                if self.waits_for_segments(part) {
-                    bytes - bytes % self.segment_bytes
-                } else {
-                    bytes
-                }
+                if self.waits_for_units(part) { bytes - bytes % self.unit.bytes() } else { bytes }
             }
             Course::Scattered(scatter) => {
                 let writes = scatter.count_before(elapsed.as_nanos() as u64 + 1);
-                writes.saturating_mul(self.segment_bytes)
+                writes.saturating_mul(self.unit.bytes())
             }
         }
     }
@@ -117,11 +129,11 @@ impl PacedWrites {
         let now = elapsed.as_nanos() as u64;
         let after = match rate {
             0 => None,
-            _ if !self.waits_for_segments(part) => Some(elapsed + WAIT_MAX),
+            _ if !self.waits_for_units(part) => Some(elapsed + WAIT_MAX),
             rate => {
-                let segment = u128::from(self.segment_bytes) * BYTE_NANOS;
+                let unit = u128::from(self.unit.bytes()) * BYTE_NANOS;
                 let by_now = part.bit_nanos_by(now);
-                let short = segment - by_now % segment;
+                let short = unit - by_now % unit;
                 u64::try_from(short.div_ceil(rate))
                     .ok()
                     .map(|wait| elapsed + Duration::from_nanos(wait))
@@ -134,8 +146,12 @@ impl PacedWrites {
         }
     }
 
-    fn waits_for_segments(&self, part: &Part) -> bool {
-        part.spell.rate != Rate::ZERO && part.spell.rate.bytes_in(WAIT_MAX) >= self.segment_bytes
+    fn waits_for_units(&self, part: &Part) -> bool {
+        part.spell.rate != Rate::ZERO
+            && match self.unit {
+                Unit::Segment { .. } => part.spell.rate.bytes_in(WAIT_MAX) >= self.unit.bytes(),
+                Unit::Write { .. } => true,
+            }
     }
 }
 
@@ -186,13 +202,15 @@ mod tests {
         Duration::from_millis(millis)
     }
 
+    const SEGMENT: Unit = Unit::Segment { bytes: 1500 };
+
     #[test]
     fn a_pace_is_kept_in_whole_segments_from_when_the_flow_begins() {
         // 8 Mbit/s are 1,000 bytes a millisecond; then nothing; then half of it.
         let step = |rate, millis| Step { rate: Rate::mbps(rate), lasts: ms(millis) };
         let steps = vec![step(8, 10), step(0, 5), step(4, 1)];
         let pace = Pace::Steps { steps };
-        let writes = PacedWrites::of(&pace, 0, ms(20), &TIMING, 1500).unwrap();
+        let writes = PacedWrites::of(&pace, 0, ms(20), &TIMING, SEGMENT).unwrap();
         let by = [19, 20, 21, 22, 29, 30, 35, 38, 500, 900].map(|at| writes.bytes_by(ms(at)));
         // 9,000 bytes at 29 ms are six segments; the pause brings the rest of the 10,000; at 38 ms
         // there are 11,500, of which seven are whole. At the end 10,000 and 465 · 500.
@@ -201,16 +219,26 @@ mod tests {
         let micros = |us| Some(Duration::from_micros(us));
         assert_eq!(next, [Some(ms(20)), micros(21_500), Some(ms(23)), Some(ms(30)), Some(ms(35))]);
         assert_eq!(writes.next_after(ms(500)), None);
-        assert!(PacedWrites::of(&Pace::Unlimited, 0, ms(0), &TIMING, 1500).is_none());
+        assert!(PacedWrites::of(&Pace::Unlimited, 0, ms(0), &TIMING, SEGMENT).is_none());
     }
 
     #[test]
     fn a_slow_pace_does_not_wait_for_segments() {
         // 1,500 bytes at 80 kbit/s take 150 ms; 20 ms bring 200.
         let pace = Pace::Constant { rate: Rate::bps(80_000) };
-        let writes = PacedWrites::of(&pace, 0, ms(0), &TIMING, 1500).unwrap();
+        let writes = PacedWrites::of(&pace, 0, ms(0), &TIMING, SEGMENT).unwrap();
         assert_eq!(writes.next_after(ms(0)), Some(ms(20)));
         assert_eq!(writes.bytes_by(ms(20)), 200);
+    }
+
+    #[test]
+    fn writes_of_a_size_of_their_own_are_waited_for_however_slow_the_pace() {
+        // The same pace in writes of 3,000 bytes: one each 300 ms.
+        let pace = Pace::Constant { rate: Rate::bps(80_000) };
+        let unit = Unit::Write { bytes: 3000 };
+        let writes = PacedWrites::of(&pace, 0, ms(0), &TIMING, unit).unwrap();
+        assert_eq!(writes.next_after(ms(0)), Some(ms(300)));
+        assert_eq!([299, 300, 500].map(|at| writes.bytes_by(ms(at))), [0, 3000, 3000]);
     }
 
     proptest! {
@@ -225,12 +253,13 @@ mod tests {
         ) {
             let rate = Rate::bps(rates[0] / 20);
             let steps = rates.iter().map(|rate| Step { rate: Rate::bps(*rate), lasts: ms(60) });
+            let unit = Unit::Segment { bytes: 1448 };
             let pace = if is_scattered {
                 Pace::Poisson { rate, seed }
             } else {
                 Pace::Steps { steps: steps.collect() }
             };
-            let writes = PacedWrites::of(&pace, 3, ms(begins_ms), &TIMING, 1448).unwrap();
+            let writes = PacedWrites::of(&pace, 3, ms(begins_ms), &TIMING, unit).unwrap();
             let (mut now, mut written) = (Duration::ZERO, 0);
             let mut rounds = 0;
             while let Some(next) = writes.next_after(now) {

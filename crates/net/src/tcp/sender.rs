@@ -126,6 +126,7 @@ impl Sender {
                 Writes::Bulk => u64::MAX,
                 Writes::Burst => settings.window_bytes,
                 Writes::MicroBurst(_) => 0,
+                Writes::Transfer { bytes } => bytes,
             },
             writing_since: None,
             write_due: None,
@@ -305,13 +306,13 @@ impl Sender {
             self.passed_bytes = self.passed_bytes.max(writes.bytes_given_up_by(elapsed));
             let due = writes.bytes_by(elapsed).saturating_sub(self.passed_bytes);
             let room_end = self.acknowledged + self.settings.window_bytes + SEND_BUFFER_SPARE_BYTES;
-            let written = due.min(room_end.saturating_sub(self.written));
+            let written = due.min(room_end.saturating_sub(self.written)).min(self.unwritten());
             self.passed_bytes += written;
             self.written += written;
             return;
         }
         match self.settings.writes {
-            Writes::Bulk => {}
+            Writes::Bulk | Writes::Transfer { .. } => {}
             Writes::Burst if self.acknowledged == self.written => {
                 self.written += self.settings.window_bytes;
             }
@@ -322,6 +323,14 @@ impl Sender {
                 self.written = pattern.bytes_due(elapsed);
                 self.write_due = pattern.next_due(elapsed).map(|due| since + due);
             }
+        }
+    }
+
+    /// What a paced application has left to write.
+    const fn unwritten(&self) -> u64 {
+        match self.settings.writes {
+            Writes::Transfer { bytes } => bytes.saturating_sub(self.written),
+            Writes::Bulk | Writes::Burst | Writes::MicroBurst(_) => u64::MAX,
         }
     }
 

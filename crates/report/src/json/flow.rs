@@ -2,17 +2,27 @@
 
 use std::time::Duration;
 
-use fp_method::flow::{Connection, FlowStep, Interval, Limit, ProfileStep, RateByLayer, Step};
+use fp_method::flow::{
+    Connection, FlowStep, Interval, Limit, PathStep, ProfileStep, RateByLayer, Step,
+};
 use fp_model::{DelaySummary, DscpCount, EcnCount};
 use serde_json::{Value, json};
 
+use super::path::path_mtu;
 use super::{ms, sample};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
+        Step::Path(path) => of_path(path),
         Step::Flow(flow) => of_flow(flow),
         Step::Profile(profile) => of_profile(profile),
     }
+}
+
+fn of_path(path: &PathStep) -> Value {
+    let mut step = path_mtu(&path.mtu);
+    step["family"] = json!(path.family);
+    step
 }
 
 fn of_flow(flow: &FlowStep) -> Value {

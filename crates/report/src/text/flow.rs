@@ -3,18 +3,20 @@
 use fp_method::flow::{Carried, Connection, FlowStep, Part, ProfileStep, Report, Step, Transport};
 use fp_model::{Dscp, DscpCount, Rate};
 
+use super::path::path_mtu;
 use super::{amount, duration, grouped, line, plot, rate, unknown};
 
 /// More flows than that are shown in sum only; the result has them all.
 const ROWS_MAX: usize = 64;
 
 pub(super) fn body(out: &mut String, report: &Report) {
+    of_path(out, report);
     let flows: Vec<&FlowStep> = report
         .steps
         .iter()
         .filter_map(|step| match step {
             Step::Flow(flow) => Some(flow),
-            Step::Profile(_) => None,
+            Step::Path(_) | Step::Profile(_) => None,
         })
         .collect();
     let shown = shown(&flows);
@@ -26,6 +28,23 @@ pub(super) fn body(out: &mut String, report: &Report) {
             of_profile(out, profile);
         }
     }
+}
+
+/// The path MTU in each direction, with its family where there are two of them.
+fn of_path(out: &mut String, report: &Report) {
+    let known = || {
+        report.steps.iter().filter_map(|step| match step {
+            Step::Path(path) => Some(path),
+            Step::Flow(_) | Step::Profile(_) => None,
+        })
+    };
+    let Some(first) = known().next() else { return };
+    let has_both = known().any(|path| path.family != first.family);
+    for path in known() {
+        let family = if has_both { format!(" {}", path.family) } else { String::new() };
+        line(out, &format!("{}{family}", path_mtu(&path.mtu)));
+    }
+    line(out, "");
 }
 
 /// Classes in place of their flows, sums last.

@@ -53,6 +53,19 @@ impl Progress {
         lines
     }
 
+    /// The lines of what is left of an interval when all is over.
+    pub fn rest(&mut self) -> Vec<String> {
+        let until = self.flows.iter().map(|flow| flow.known_until).max().unwrap_or_default();
+        self.ends = self.ends.min(until);
+        self.flows.iter_mut().for_each(|flow| flow.known_until = until);
+        let directions = [Direction::Download, Direction::Upload];
+        let has_some = |direction: &Direction| {
+            self.flows.iter().any(|flow| flow.direction == *direction && !flow.slots.is_empty())
+        };
+        let left: Vec<Direction> = directions.into_iter().filter(has_some).collect();
+        left.into_iter().filter_map(|direction| self.line(direction)).collect()
+    }
+
     /// The next interval of a direction, once every flow of it has told of all of it.
     fn line(&mut self, direction: Direction) -> Option<String> {
         // A slot is cut by a thread that may be a little early.

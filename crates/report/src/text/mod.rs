@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use fp_method::verdict::Status;
-use fp_model::{Direction, Rate, Sample, Trial};
+use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
 pub use sparkline::sparkline;
@@ -111,7 +111,16 @@ fn verdict(out: &mut String, work: &Work, columns: Option<usize>) {
 /// The start of a trial in one line.
 pub fn trial_line(trial: &Trial) -> String {
     let lasts = trial.timing.warm_up + trial.timing.steady;
-    format!("{} ({:.1} s)", trial.name, lasts.as_secs_f64())
+    let transfer = |flow: &FlowSpec| match &flow.load {
+        Load::Tcp(load) => load.transfer_bytes(),
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => None,
+    };
+    // Nobody knows how long it takes to deliver them.
+    let extent = match trial.flows.iter().map(transfer).sum::<Option<u64>>() {
+        Some(bytes) if bytes > 0 => amount(bytes),
+        Some(_) | None => format!("{:.1} s", lasts.as_secs_f64()),
+    };
+    format!("{} ({extent})", trial.name)
 }
 
 /// What one second of a flow carried, in one line.

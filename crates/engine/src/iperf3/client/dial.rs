@@ -8,7 +8,6 @@ use fp_model::Time;
 use socket2::{Domain, Socket, Type};
 
 use super::{ClientError, ClientPlan};
-use crate::StopFlag;
 use crate::control::socket::connect;
 use crate::iperf3::control::{Control, PATIENCE, is_passing};
 use crate::iperf3::sockets::{tcp_socket, udp_socket};
@@ -18,6 +17,7 @@ use crate::iperf3::wire::{
 };
 use crate::near::connect::addresses;
 use crate::os::{clock, udp};
+use crate::{Bearing, StopFlag};
 
 /// A lost greeting of a UDP stream is repeated so soon.
 const REPEAT: Duration = Duration::from_secs(1);
@@ -67,11 +67,12 @@ fn not_connected(plan: &ClientPlan, error: io::Error) -> ClientError {
 }
 
 /// Opens all streams, those that this end sends on first, each before the next: the server numbers
-/// them in the order of their arrival.
+/// them in the order of their arrival. `bearing` is what the packets of each bear, by its place.
 pub(in crate::iperf3) fn streams(
     control: &Control,
     asked: &Parameters,
     cookie: &Cookie,
+    bearing: impl Fn(usize) -> Bearing,
     stop: &StopFlag,
 ) -> Result<Vec<Stream>, ClientError> {
     let deadline = clock::now() + PATIENCE;
@@ -80,14 +81,16 @@ pub(in crate::iperf3) fn streams(
     let (sending, receiving) = asked.streams_of_client();
     let roles = std::iter::repeat_n(Role::Sender, sending as usize)
         .chain(std::iter::repeat_n(Role::Receiver, receiving as usize));
-    let open = |(role, id)| {
+    let open = |(place, (role, id))| {
+        let bearing = bearing(place);
+        let asked = &Parameters { tos: bearing.traffic_class, ..asked.clone() };
         let socket = match asked.transport {
-            Transport::Tcp => tcp_stream(far, asked, cookie, deadline, stop)?,
-            Transport::Udp => StreamSocket::Udp(udp_stream(far, asked, deadline, stop)?),
+            Transport::Tcp => tcp_stream(far, asked, cookie, bearing, deadline, stop)?,
+            Transport::Udp => StreamSocket::Udp(udp_stream(far, asked, bearing, deadline, stop)?),
         };
         Ok(Stream::new(id, role, socket))
     };
-    roles.zip(stream_ids()).map(open).collect::<io::Result<_>>().map_err(|error| {
+    roles.zip(stream_ids()).enumerate().map(open).collect::<io::Result<_>>().map_err(|error| {
         match error.kind() {
             ErrorKind::Interrupted => ClientError::Stopped,
             _ => failed(error),
@@ -106,10 +109,12 @@ fn tcp_stream(
     far: SocketAddr,
     asked: &Parameters,
     cookie: &Cookie,
+    bearing: Bearing,
     deadline: Time,
     stop: &StopFlag,
 ) -> io::Result<StreamSocket> {
     let socket = tcp_socket(far.ip(), asked)?;
+    bearing.bind(&socket, 0, far.ip())?;
     let stream = connect(socket, far, deadline, stop)?;
     // The first bytes of a connection always fit its buffer.
     (&stream).write_all(cookie.as_bytes())?;
@@ -120,10 +125,11 @@ fn tcp_stream(
 fn udp_stream(
     far: SocketAddr,
     asked: &Parameters,
+    bearing: Bearing,
     deadline: Time,
     stop: &StopFlag,
 ) -> io::Result<UdpSocket> {
-    let socket = udp_socket(None, far, asked)?;
+    let socket = udp_socket(bearing.near_of(0, far.ip()), far, asked)?;
     let mut repeat_at = clock::now();
     while clock::now() < deadline {
         if stop.is_set() {

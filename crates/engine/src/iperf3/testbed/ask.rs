@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 /// Why a trial cannot be run against a stock iperf3 server.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AskError {
+pub enum AskError {
     #[error(
         "a stock iperf3 server takes no bursts of frames: start `fullpipe serve` at the far end"
     )]
@@ -63,7 +63,8 @@ pub(super) enum AskError {
     )]
     Burst,
     #[error(
-        "against a stock iperf3 server all flows begin at once, from ports that the host chooses"
+        "a stock iperf3 server begins all that it sends at once, and UDP streams begin together: let \
+         only TCP flows from this end begin later, or start `fullpipe serve` at the far end"
     )]
     Beginning,
     #[error(
@@ -95,8 +96,10 @@ impl Ask {
         if trial.flows.iter().any(|flow| flow.family != family) {
             return Err(AskError::Family);
         }
-        let begins = |flow: &FlowSpec| flow.begins.is_zero() && flow.near_port.is_none();
-        if !trial.flows.iter().all(begins) {
+        let can_begin = |flow: &FlowSpec| {
+            flow.begins.is_zero() || (kind == Kind::Tcp && flow.direction == Direction::Upload)
+        };
+        if !trial.flows.iter().all(can_begin) {
             return Err(AskError::Beginning);
         }
         let (flows, way, streams) = streams(&trial.flows)?;
@@ -113,12 +116,14 @@ impl Ask {
         };
         let omit = if omits { whole_seconds(trial.timing.warm_up) } else { 0 };
         let seconds = whole_seconds(trial.timing.steady).max(1);
-        if omit > OMITTED_MAX || omit + seconds > SECONDS_MAX {
+        let by_count = transfer_bytes(&trial.flows)?;
+        if omit > OMITTED_MAX || (by_count.is_none() && omit + seconds > SECONDS_MAX) {
             return Err(AskError::Long);
         }
         let omit = Duration::from_secs(omit);
         (parameters.way, parameters.streams, parameters.omit) = (way, streams, omit);
-        parameters.end = End::After(Duration::from_secs(seconds));
+        let by_time = End::After(Duration::from_secs(seconds));
+        parameters.end = by_count.map_or(by_time, End::Bytes);
         let parameters = authorised(parameters, credentials)?;
         let lead = omit.saturating_sub(trial.timing.warm_up);
         Ok(Self { kind, parameters, lead, flows })
@@ -198,6 +203,25 @@ fn streams(flows: &[FlowSpec]) -> Result<(Vec<usize>, Way, u32), AskError> {
     }
 }
 
+/// Of flows that end by count, what the direction that has more carries.
+fn transfer_bytes(flows: &[FlowSpec]) -> Result<Option<u64>, AskError> {
+    let bytes = |flow: &FlowSpec| match &flow.load {
+        Load::Tcp(load) => load.transfer_bytes(),
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => None,
+    };
+    let towards = |direction| {
+        let mine = flows.iter().filter(move |flow| flow.direction == direction);
+        mine.filter_map(bytes).fold(0, u64::saturating_add)
+    };
+    match flows.iter().filter(|flow| bytes(flow).is_some()).count() {
+        0 => Ok(None),
+        all if all == flows.len() => {
+            Ok(Some(towards(Direction::Upload).max(towards(Direction::Download))))
+        }
+        _ => Err(AskError::Unlike("kind of end, by count or by time")),
+    }
+}
+
 const fn connections(flow: &FlowSpec) -> usize {
     match &flow.load {
         Load::Tcp(load) => load.connections as usize,
@@ -216,12 +240,14 @@ fn tcp(flows: &[FlowSpec]) -> Result<Parameters, AskError> {
             return Err(AskError::Unlike("DSCP"));
         }
         let Load::Tcp(other) = &other.load else { continue };
-        let sends = |load: &TcpLoad| (load.congestion_control, load.pacing, load.pace.clone());
+        let sends = |load: &TcpLoad| {
+            (load.congestion_control, load.pacing, load.pace.clone(), load.write_bytes)
+        };
         if sends(other) != sends(load) {
-            return Err(AskError::Unlike("rate and congestion control"));
+            return Err(AskError::Unlike("rate, write size and congestion control"));
         }
     }
-    if load.sender != Sender::Bulk {
+    if !matches!(load.sender, Sender::Bulk | Sender::Transfer { .. }) {
         return Err(AskError::Burst);
     }
     parameters.rate = match load.pace {
@@ -232,27 +258,32 @@ fn tcp(flows: &[FlowSpec]) -> Result<Parameters, AskError> {
         }
     };
     parameters.pacing = load.pacing;
+    parameters.block_bytes = load.write_bytes.unwrap_or(parameters.block_bytes);
     parameters.tos = first.traffic_class();
-    parameters.congestion = Some(load.congestion_control.name().to_owned());
+    parameters.congestion = load.congestion_control.name().map(str::to_owned);
     Ok(parameters)
 }
 
 fn frames(flows: &[FlowSpec]) -> Result<Parameters, AskError> {
     let mut parameters = blank(Transport::Udp);
     let like = |flow: &FlowSpec| match &flow.load {
-        Load::Frames(load) => Some((load.clone(), flow.traffic_class(), flow.vlan_tags)),
+        Load::Frames(load) => Some((load.clone(), flow.vlan_tags)),
         Load::Probes(_) | Load::Bursts(_) | Load::Tcp(_) => None,
     };
-    let Some((load, tos, vlan_tags)) = flows.first().and_then(like) else {
+    let Some((load, vlan_tags)) = flows.first().and_then(like) else {
         return Err(AskError::Mixed);
     };
     for other in flows.iter().filter_map(like) {
-        if other.1 != tos {
-            return Err(AskError::Unlike("DSCP and ECN"));
-        }
-        if (&other.0, other.2) != (&load, vlan_tags) {
+        if (&other.0, other.1) != (&load, vlan_tags) {
             return Err(AskError::Unlike("rate and size"));
         }
+    }
+    // What this end sends it marks itself.
+    let theirs = flows.iter().filter(|flow| flow.direction == Direction::Download);
+    let theirs: Vec<u8> = theirs.map(FlowSpec::traffic_class).collect();
+    let tos = theirs.first().copied().unwrap_or_default();
+    if theirs.iter().any(|other| *other != tos) {
+        return Err(AskError::Unlike("DSCP and ECN"));
     }
     let headers = PacketLayout::udp_headers_bytes(flows[0].family, vlan_tags);
     let block_bytes = block_bytes(&load, headers)?;

@@ -7,10 +7,12 @@ use fp_model::{
     Direction, DscpCount, FlowReport, FramesReport, Jitter, Load, Observation, PacketLayout,
     Sample, Slot, TesterHealth, Time, Timing, Trial,
 };
+use fp_net::stream::Schedule;
 
 use super::ask::Ask;
 use super::session::{Session, host};
 use super::{Iperf3Testbed, in_order};
+use crate::Bearing;
 use crate::iperf3::client::{ClientError, dial};
 use crate::iperf3::traffic::{Count, Offer, Role, Stream, StreamError, Traffic};
 use crate::iperf3::wire::{Results, StreamResult, Transport};
@@ -18,6 +20,8 @@ use crate::os::wake::{Interest, wait};
 use crate::os::{clock, tcp};
 
 const LOOK_UP: Duration = Duration::from_millis(20);
+/// What is due at the end of a trial leaves so much later at most.
+const LATE_MAX: Duration = Duration::from_millis(100);
 /// What was sent last is waited for so long at most before the server is told of the end.
 const SETTLE_MAX: Duration = Duration::from_secs(2);
 
@@ -29,16 +33,26 @@ pub(super) fn run(
     let mut session = bed.session()?;
     let asked = &ask.parameters;
     session.ask(asked)?;
-    let streams = dial::streams(&session.control, asked, &session.cookie, &bed.options.stop)?;
+    let bearing = |stream: usize| Bearing::of(&trial.flows[ask.flows[stream]]);
+    let (control, stop) = (&session.control, &bed.options.stop);
+    let streams = dial::streams(control, asked, &session.cookie, bearing, stop)?;
     let mut traffic = Traffic::receive(Transport::Udp, streams, asked.counter)
         .map_err(|source| host("start to receive", source))?;
     session.begin()?;
     let start = clock::now() + ask.lead;
     let mut series = Series::new(trial, ask, start);
+    let blocks_each = blocks_each(trial, ask);
     traffic
-        .send(Transport::Udp, Offer::without_end(asked))
+        .send(Transport::Udp, Offer::without_end(asked).ending_after(blocks_each))
         .map_err(|source| host("start to send", source))?;
-    series.until(bed, &mut session, &traffic, trial.timing.warm_up + trial.timing.steady)?;
+    let mut end = trial.timing.warm_up + trial.timing.steady;
+    series.until(bed, &mut session, &traffic, end)?;
+    // The sender's thread began a little later than the trial.
+    let latest = end + LATE_MAX;
+    while end < latest && blocks_each.is_some_and(|blocks| is_sending(&traffic, blocks)) {
+        end += LATE_MAX / 10;
+        series.until(bed, &mut session, &traffic, end)?;
+    }
     let far = bed.far.to_string();
     let broken = |error: StreamError| {
         let (far, why) = (far.clone(), error.to_string());
@@ -61,6 +75,19 @@ pub(super) fn run(
     let flows = flows.collect::<Result<Vec<_>, ClientError>>()?;
     let (near, far) = (TesterHealth::default(), TesterHealth::default());
     Ok(Observation { flows: in_order(flows), near, far, emulation: None })
+}
+
+/// The frames that a stream of this end has in all: those that are due. A test that begins before
+/// its trial has others as well.
+fn blocks_each(trial: &Trial, ask: &Ask) -> Option<u64> {
+    let Load::Frames(load) = &trial.flows.first()?.load else { return None };
+    ask.lead.is_zero().then(|| Schedule::new(load, &trial.timing).frames_due())
+}
+
+/// Whether a stream of this end has sent fewer than so many.
+fn is_sending(traffic: &Traffic, blocks: u64) -> bool {
+    let mut sent = traffic.streams().iter().filter(|stream| stream.role == Role::Sender);
+    sent.any(|stream| stream.count().packets < blocks)
 }
 
 /// What this end counts of all streams, slot by slot.
@@ -202,7 +229,6 @@ impl<'a> Series<'a> {
         let told =
             results.stream(stream.id).ok_or_else(|| session.untold("figures of a stream"))?;
         let began = counted.began.unwrap_or_default();
-        let Timing { steady, .. } = self.trial.timing;
         let report = match self.trial.flows[self.ask.flows[index]].direction {
             Direction::Upload => self.upload(session, counted, &began, told)?,
             Direction::Download => self.download(counted, &began, told),
@@ -211,12 +237,7 @@ impl<'a> Series<'a> {
         let Load::Frames(load) = &self.trial.flows[self.ask.flows[index]].load else {
             return Err(session.untold("frames"));
         };
-        let planned = match load.pace {
-            fp_model::Pace::Constant { rate } => {
-                rate.bytes_in(steady) / u64::from(self.frame_bytes())
-            }
-            _ => report.sent_frames,
-        };
+        let planned = Schedule::new(load, &self.trial.timing).planned_frames();
         Ok(FramesReport {
             planned_frames: planned.max(report.sent_frames),
             sent_bytes: bytes(report.sent_frames),
@@ -227,8 +248,7 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// What the server received: from its omitted time on, which is when the first of its frames
-    /// that count arrive. They have left a round trip later than its clock began.
+    /// What the server received: from its omitted time on, if there is one.
     fn upload(
         &self,
         session: &Session,
@@ -236,26 +256,48 @@ impl<'a> Series<'a> {
         began: &Count,
         told: &StreamResult,
     ) -> Result<FramesReport, ClientError> {
-        let sent = counted.last.since(began);
-        let received = if self.trial.timing.warm_up.is_zero() {
-            told.packets.saturating_sub(told.errors)
+        let known = |count: i64| u64::try_from(count).map_err(|_| session.untold("packets"));
+        let arrived = known(told.packets.saturating_sub(told.errors))?;
+        let Timing { warm_up, steady, .. } = self.trial.timing;
+        let (sent, received) = if warm_up.is_zero() {
+            (counted.last.packets, arrived)
         } else {
-            told.bytes / i64::from(self.ask.parameters.block_bytes)
+            let received = known(told.bytes / i64::from(self.ask.parameters.block_bytes))?;
+            let sent = match told.omitted_packets {
+                // Their numbers tell which ones it counts, whenever they came.
+                Some(omitted) => counted.last.packets.saturating_sub(known(omitted)?),
+                None => self.sent_for(session, counted, began, [arrived, received]),
+            };
+            (sent, received)
         };
-        let received = u64::try_from(received).map_err(|_| session.untold("packets"))?;
-        let late = match self.trial.timing.warm_up.is_zero() {
-            true => 0,
-            false => self.sent_in_a_round_trip(session),
-        };
-        let sent_frames = (sent.packets + late).max(received);
         let jitter = Duration::try_from_secs_f64(told.jitter).ok();
+        let sent = sent.max(received);
+        // What the server counts of the warm-up was sent before the steady time.
+        let in_steady = counted.last.since(began).packets;
+        let share = sent as f64 / in_steady.max(1) as f64;
         Ok(FramesReport {
-            sent_in: self.trial.timing.steady,
-            sent_frames,
+            sent_in: if warm_up.is_zero() { steady } else { steady.mul_f64(share.clamp(0.5, 2.0)) },
+            sent_frames: sent,
             received_frames: received,
             jitter: jitter.map(|rfc3550| Jitter { rfc3550, mean: None }),
             ..FramesReport::default()
         })
+    }
+
+    /// What this end sent of what a server counts that does not tell how much it omitted: its clock
+    /// began half a round trip before ours, and what it counts first left another half before it
+    /// came. What arrived in all and did not count was sent before, and what was lost then is not
+    /// known.
+    fn sent_for(
+        &self,
+        session: &Session,
+        counted: &Counted,
+        began: &Count,
+        [arrived, received]: [u64; 2],
+    ) -> u64 {
+        let since = counted.last.since(began).packets + self.sent_in_a_round_trip(session);
+        let omitted = arrived.saturating_sub(received);
+        since.clamp(received, counted.last.packets.saturating_sub(omitted).max(received))
     }
 
     fn sent_in_a_round_trip(&self, session: &Session) -> u64 {

@@ -19,6 +19,7 @@ use crate::control::{FarAddress, host_facts};
 use crate::near::LiveOptions;
 use crate::near::connect::family_of;
 use crate::os::interfaces;
+pub use ask::AskError;
 use ask::{Ask, Kind};
 use session::Session;
 
@@ -30,6 +31,8 @@ pub struct Iperf3Testbed {
     credentials: Option<Credentials>,
     options: LiveOptions,
     near_mtu_bytes: Option<u32>,
+    /// Whether the server does not have the congestion control that it was asked for.
+    takes_last_resort: bool,
 }
 
 /// A server needs so long after a test until it listens again.
@@ -57,6 +60,7 @@ impl Iperf3Testbed {
             options,
             // An address that no interface holds is possible, and then its MTU is not known.
             near_mtu_bytes: interfaces::mtu_of(local).ok().flatten(),
+            takes_last_resort: false,
         };
         probes::handshakes(&bed, &mut session, 1)?;
         Ok(bed)
@@ -111,6 +115,14 @@ impl Testbed for Iperf3Testbed {
         (self.options.events)(Event::Finished(observation.clone()));
         Ok(observation)
     }
+}
+
+/// Whether a stock iperf3 server that is reached over `family` can be asked for this trial.
+///
+/// # Errors
+/// A sentence on what it cannot do, and what it can.
+pub fn expect_runnable(trial: &Trial, family: Family) -> Result<(), AskError> {
+    Ask::of(trial, family, None).map(|_| ())
 }
 
 /// Flows that were looked at in another order than the trial has them.

@@ -17,6 +17,7 @@ use rustix::net::RecvFlags;
 use super::Iperf3Testbed;
 use super::ask::{authorised, blank};
 use super::session::{Session, host};
+use crate::Bearing;
 use crate::control::socket::connect;
 use crate::iperf3::client::ClientError;
 use crate::iperf3::control::PATIENCE;
@@ -75,7 +76,9 @@ pub(super) fn handshakes(
     let asked = crate::iperf3::wire::Parameters { streams, end, ..blank(Transport::Tcp) };
     session.ask(&authorised(asked, bed.credentials.as_ref())?)?;
     let load = of_segments(u32::from(u16::MAX));
-    let open = (0..streams).map(|_| open(session, bed, &load, 0)).collect::<Result<Vec<_>, _>>()?;
+    let any = Bearing::default();
+    let open = (0..streams).map(|_| open(session, bed, &load, any, 0));
+    let open = open.collect::<Result<Vec<_>, _>>()?;
     let rtt = |stream: &TcpStream| {
         let info = tcp::info(stream).ok().filter(|info| info.min_rtt_us < u32::MAX)?;
         Some(Duration::from_micros(info.min_rtt_us.into()))
@@ -126,7 +129,8 @@ fn segments(
     session.ask(&authorised(asked, bed.credentials.as_ref())?)?;
     let sized = sizes.iter().map(|(flow, load)| {
         let mss_bytes = load.packet_bytes.saturating_sub(headers);
-        let stream = open(session, bed, &of_segments(mss_bytes), flow.traffic_class())?;
+        let bearing = Bearing { near_port: None, ..Bearing::of(flow) };
+        let stream = open(session, bed, &of_segments(mss_bytes), bearing, 0)?;
         let info = info(&stream)?;
         let options = if info.has_timestamps() { TIMESTAMPS_BYTES } else { 0 };
         let segment_bytes = mss_bytes.saturating_sub(options);
@@ -217,19 +221,22 @@ const fn of_segments(mss_bytes: u32) -> TcpLoad {
         congestion_control: CongestionControl::Cubic,
         pacing: None,
         pace: Pace::Unlimited,
+        write_bytes: None,
     }
 }
 
-/// A stream of the test, with its window and its segments.
+/// A stream of the test, with its window and its segments; of a flow the one of this index.
 pub(super) fn open(
     session: &Session,
     bed: &Iperf3Testbed,
     load: &TcpLoad,
-    traffic_class: u8,
+    bearing: Bearing,
+    index: usize,
 ) -> Result<TcpStream, ClientError> {
     let opened = || {
         let far: SocketAddr = session.control.peer()?;
-        let socket = data_socket(far.ip(), load, traffic_class)?;
+        let socket = data_socket(far.ip(), load, bearing.traffic_class)?;
+        bearing.bind(&socket, index, far.ip())?;
         let deadline = clock::now() + PATIENCE;
         let stream = connect(socket, far, deadline, &bed.options.stop)?;
         // The first bytes of a connection always fit its buffer.

@@ -2,22 +2,26 @@
 
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use fp_model::{
-    ConnectionReport, Direction, FlowReport, Load, Observation, Sample, Slot, TcpLoad, TcpReport,
-    TesterHealth, Time, Timing, Trial,
+    ConnectionReport, Direction, FlowReport, FlowSpec, Load, Observation, Sample, Slot, TcpLoad,
+    TcpReport, TesterHealth, Time, Timing, Trial,
 };
 
-use super::ask::Ask;
+use super::ask::{Ask, authorised};
 use super::session::{Session, host};
 use super::{Iperf3Testbed, in_order, probes};
-use crate::Lease;
-use crate::half::{Half, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderHalf};
+use crate::half::{
+    Half, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderConnection, TcpSenderHalf,
+};
 use crate::iperf3::client::ClientError;
-use crate::iperf3::wire::{Results, StreamResult, stream_ids};
-use crate::kernel_tcp::options::{hold_window_clamp, window_clamp};
+use crate::iperf3::wire::{Parameters, Results, StreamResult, stream_ids};
+use crate::kernel_tcp::options::{
+    CONGESTION_CONTROL_OF_LAST_RESORT, hold_window_clamp, window_clamp,
+};
 use crate::kernel_tcp::{self, TcpError};
 use crate::near::join;
 use crate::os::clock;
@@ -25,6 +29,7 @@ use crate::os::effort::Effort;
 use crate::os::schedule::Promptly;
 use crate::os::tcp::{self, TcpInfo};
 use crate::os::wake::{Interest, wait};
+use crate::{Bearing, Lease};
 
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// Options that every Linux uses: timestamps.
@@ -33,7 +38,7 @@ const OPTIONS_BYTES: u32 = 12;
 /// One flow of the trial with its streams.
 struct Flow<'a> {
     place: usize,
-    direction: Direction,
+    spec: &'a FlowSpec,
     load: &'a TcpLoad,
     streams: Vec<TcpStream>,
     /// The numbers of its streams.
@@ -56,22 +61,23 @@ pub(super) fn run(
     trial: &Trial,
     ask: &Ask,
 ) -> Result<Observation, ClientError> {
-    let mut session = bed.session()?;
-    session.ask(&ask.parameters)?;
-    let flows = open(bed, &session, trial, ask)?;
-    session.begin()?;
+    let (mut session, flows) = begun(bed, trial, ask)?;
     let start = clock::now() + ask.lead;
     let lease = Lease::new(clock::now());
     let mut watch = Watch::new(&flows, trial, start);
+    let is_broken = AtomicBool::new(false);
     let ended = thread::scope(|scope| {
         let threads = flows.iter().map(|flow| {
-            let (timing, lease) = (&trial.timing, &lease);
-            let half = move || flow.run(timing, start, lease);
+            let (timing, lease, is_broken) = (&trial.timing, &lease, &is_broken);
+            let half = move || {
+                let broke = |_: &TcpError| is_broken.store(true, Ordering::Relaxed);
+                flow.run(timing, start, lease).inspect_err(broke)
+            };
             thread::Builder::new().name(format!("flow {}", flow.place)).spawn_scoped(scope, half)
         });
         let threads = threads.collect::<Result<Vec<_>, _>>();
         let watched = match &threads {
-            Ok(threads) => watch.until_over(bed, &mut session, &lease, threads),
+            Ok(threads) => watch.until_over(bed, &mut session, &lease, threads, &is_broken),
             Err(_) => Ok(()),
         };
         lease.stop();
@@ -91,12 +97,50 @@ pub(super) fn run(
         near.busiest_thread = near.busiest_thread.max(ended.effort.processor_share());
         let report = match ended.half {
             TcpHalf::Sender(half) => watch.upload(flow, half),
-            TcpHalf::Receiver(half) => download(flow, half, &trial.timing, &results),
+            TcpHalf::Receiver(half) => {
+                let asked = flow.load.congestion_control.name();
+                let asked = asked.filter(|_| !bed.takes_last_resort);
+                download(flow, half, &trial.timing, &results, asked)
+            }
         };
         let report = report.map_err(|error| session.untold(&error.to_string()))?;
         reports.push((flow.place, FlowReport::Tcp(report)));
     }
     Ok(Observation { flows: in_order(reports), near, ..Observation::default() })
+}
+
+/// A test that the server has begun. One whose host does not allow its user the congestion control
+/// that is asked for closes the connection without a word, and keeps the name for tests that do not
+/// ask for any: it is asked for one that every host allows.
+fn begun<'a>(
+    bed: &mut Iperf3Testbed,
+    trial: &'a Trial,
+    ask: &Ask,
+) -> Result<(Session, Vec<Flow<'a>>), ClientError> {
+    let begin = |bed: &Iperf3Testbed, asked: &Parameters| {
+        let mut session = bed.session()?;
+        session.ask(asked)?;
+        let flows = open(bed, &session, trial, ask)?;
+        session.begin()?;
+        Ok((session, flows))
+    };
+    let asked = &ask.parameters;
+    let by_last_resort = || {
+        let congestion = Some(CONGESTION_CONTROL_OF_LAST_RESORT.to_owned());
+        authorised(Parameters { congestion, ..asked.clone() }, bed.credentials.as_ref())
+    };
+    match (asked.congestion.is_some(), bed.takes_last_resort) {
+        (false, _) => begin(bed, asked),
+        (true, true) => begin(bed, &by_last_resort()?),
+        (true, false) => match begin(bed, asked) {
+            Err(error @ (ClientError::Server { .. } | ClientError::Stream { .. })) => {
+                let begun = begin(bed, &by_last_resort()?).map_err(|_| error)?;
+                bed.takes_last_resort = true;
+                Ok(begun)
+            }
+            outcome => outcome,
+        },
+    }
 }
 
 /// All streams, those of uploads first, each before the next: the server numbers them as they come.
@@ -110,20 +154,14 @@ fn open<'a>(
     for (&place, id) in ask.flows.iter().zip(stream_ids()) {
         let spec = &trial.flows[place];
         let Load::Tcp(load) = &spec.load else { continue };
-        let stream = probes::open(session, bed, load, spec.traffic_class())?;
-        match flows.last_mut().filter(|flow| flow.place == place) {
-            Some(flow) => {
-                flow.streams.push(stream);
-                flow.ids.push(id);
-            }
-            None => flows.push(Flow {
-                place,
-                direction: spec.direction,
-                load,
-                streams: vec![stream],
-                ids: vec![id],
-            }),
+        if flows.last().is_none_or(|flow| flow.place != place) {
+            let (streams, ids) = (Vec::new(), Vec::new());
+            flows.push(Flow { place, spec, load, streams, ids });
         }
+        let Some(flow) = flows.last_mut() else { continue };
+        let index = flow.streams.len();
+        flow.streams.push(probes::open(session, bed, load, Bearing::of(spec), index)?);
+        flow.ids.push(id);
     }
     Ok(flows)
 }
@@ -134,16 +172,16 @@ impl Flow<'_> {
     fn run(&self, timing: &Timing, start: Time, lease: &Lease) -> Result<Ended, TcpError> {
         let streams = self.streams.iter().map(TcpStream::try_clone).collect::<Result<Vec<_>, _>>();
         let streams = streams.map_err(TcpError::Watch)?;
-        if self.direction == Direction::Download {
+        if self.spec.direction == Direction::Download {
             self.discard_until(start, lease)?;
         }
         let mut effort = Effort::begin();
-        let half = match self.direction {
+        let half = match self.spec.direction {
             Direction::Upload => {
                 // A window that is kept from here is as late as this thread.
                 let _promptly = Promptly::run();
                 let mut look = |_, _| effort.look();
-                let begins = Duration::ZERO;
+                let begins = self.spec.begins;
                 let half = kernel_tcp::send_within_windows(
                     streams, self.load, begins, timing, start, lease, &mut look,
                 )?;
@@ -183,6 +221,8 @@ impl Flow<'_> {
 struct Watch<'a> {
     trial: &'a Trial,
     grid: Vec<Slot>,
+    /// It may be over before its time.
+    is_transfer: bool,
     start: Time,
     cut: usize,
     flows: Vec<Watched>,
@@ -238,16 +278,18 @@ impl<'a> Watch<'a> {
             let marks = streams.iter().map(|stream| [Mark::of(stream).unwrap_or_default(); 4]);
             Watched {
                 place: flow.place,
-                direction: flow.direction,
+                direction: flow.spec.direction,
                 marks: marks.collect(),
                 streams,
                 ids: flow.ids.clone(),
                 slots: Vec::new(),
             }
         };
+        let is_transfer = flows.iter().all(|flow| flow.load.transfer_bytes().is_some());
         Self {
             trial,
-            grid: trial.timing.grid(),
+            grid: if is_transfer { trial.timing.beats() } else { trial.timing.grid() },
+            is_transfer,
             start,
             cut: 0,
             flows: flows.iter().map(watched).collect(),
@@ -262,6 +304,7 @@ impl<'a> Watch<'a> {
         session: &mut Session,
         lease: &Lease,
         threads: &[ScopedJoinHandle<'_, T>],
+        is_broken: &AtomicBool,
     ) -> Result<(), ClientError> {
         let Timing { warm_up, steady, .. } = self.trial.timing;
         let steady_end = self.start + warm_up + steady;
@@ -282,7 +325,7 @@ impl<'a> Watch<'a> {
             if now >= steady_end && sent {
                 self.say_end_once(session)?;
             }
-            if over || (now < steady_end && threads.iter().any(ScopedJoinHandle::is_finished)) {
+            if over || is_broken.load(Ordering::Relaxed) {
                 self.cut_the_rest(bed, now);
                 return Ok(());
             }
@@ -309,9 +352,13 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Of a transfer there is nothing more.
     fn cut_the_rest(&mut self, bed: &mut Iperf3Testbed, now: Time) {
         while self.cut < self.grid.len() {
             self.cut_next(bed, now);
+            if self.is_transfer {
+                return;
+            }
         }
     }
 
@@ -330,7 +377,8 @@ impl<'a> Watch<'a> {
 
     /// As the server is told.
     fn results(&self) -> Vec<StreamResult> {
-        let lasted = self.trial.timing.steady.as_secs_f64();
+        let steady = self.trial.timing.steady;
+        let lasted = if self.is_transfer { self.lasted() } else { steady }.as_secs_f64();
         let result = |direction, [_, from, to, _]: &[Mark; 4], id: u32| {
             let (bytes, retransmits) = match direction {
                 Direction::Upload => (
@@ -356,13 +404,28 @@ impl<'a> Watch<'a> {
             .collect()
     }
 
+    /// From the start to the last look.
+    fn lasted(&self) -> Duration {
+        let cuts = self.flows.iter().filter_map(|flow| flow.slots.last()).map(|slot| slot.cut_ns);
+        cuts.max().map_or(Duration::ZERO, Duration::from_nanos)
+    }
+
     fn upload(&self, flow: &Flow<'_>, half: TcpSenderHalf) -> Result<TcpReport, join::JoinError> {
-        let Half::TcpSender(half) = Half::TcpSender(half).by_slots(&self.trial.timing) else {
+        let timing = &self.trial.timing;
+        let Half::TcpSender(half) = Half::TcpSender(half).by_slots(timing, &flow.spec.load) else {
             return Err(join::JoinError::OtherLoad(flow.place));
         };
         let watched = self.flows.iter().find(|watched| watched.place == flow.place);
-        let received = watched.map(Watched::received).unwrap_or_default();
-        join::tcp_report(flow.place, &self.grid, half, received)
+        let received = Half::TcpReceiver(watched.map(Watched::received).unwrap_or_default());
+        let received = match self.is_transfer {
+            true => received.by_slots(timing, &flow.spec.load),
+            // Its slots are those of the grid already.
+            false => received,
+        };
+        let Half::TcpReceiver(received) = received else {
+            return Err(join::JoinError::OtherLoad(flow.place));
+        };
+        join::tcp_report(flow.place, flow.load, timing, half, received)
     }
 }
 
@@ -410,6 +473,7 @@ impl Watched {
         let last = self.slots.iter().rev().find(|slot| slot.received_bytes > 0);
         TcpReceiverHalf {
             slots: self.slots.clone(),
+            beats_per_slot: 1,
             good_bytes: self.marks.iter().map(|[_, from, to, _]| of(to, from)).collect(),
             received_segments: vec![None; self.marks.len()],
             dscp_received: vec![None; self.marks.len()],
@@ -439,13 +503,19 @@ fn download(
     half: TcpReceiverHalf,
     timing: &Timing,
     results: &Results,
+    asked: Option<&str>,
 ) -> Result<TcpReport, join::JoinError> {
-    let Half::TcpReceiver(half) = Half::TcpReceiver(half).by_slots(timing) else {
+    // A server that says nothing of it has what it was asked for.
+    let congestion_control = results.congestion_used.as_deref().or(asked).unwrap_or_default();
+    let Half::TcpReceiver(half) = Half::TcpReceiver(half).by_slots(timing, &flow.spec.load) else {
         return Err(join::JoinError::OtherLoad(flow.place));
     };
-    let grid = timing.grid();
-    let unknown = vec![SenderSlot::default(); grid.len()];
-    let series = join::series(flow.place, &grid, &unknown, &half.slots)?;
+    let unknown = TcpSenderHalf {
+        slots: vec![SenderSlot::default(); half.slots.len()],
+        beats_per_slot: half.beats_per_slot,
+        connections: vec![TcpSenderConnection::default(); half.good_bytes.len()],
+    };
+    let joined = join::tcp_report(flow.place, flow.load, timing, unknown, half.clone())?;
     let unsaid = |sample| Sample { sent_bytes: None, retransmitted_bytes: None, ..sample };
     let connections =
         flow.streams.iter().zip(&flow.ids).enumerate().map(|(index, (stream, id))| {
@@ -459,8 +529,7 @@ fn download(
                 transmitted_bytes: retransmitted_bytes.map(|again| again + good_bytes),
                 retransmitted_bytes,
                 segment_bytes,
-                // A server that cannot have what it was asked for ends the test.
-                congestion_control: flow.load.congestion_control.name().to_owned(),
+                congestion_control: congestion_control.to_owned(),
                 received_segments: half.received_segments[index],
                 dscp_received: half.dscp_received[index],
                 ..ConnectionReport::default()
@@ -468,8 +537,7 @@ fn download(
         });
     Ok(TcpReport {
         connections: connections.collect(),
-        series: series.into_iter().map(unsaid).collect(),
-        whole_good_bytes: half.whole_good_bytes,
-        whole_until: Duration::from_nanos(half.whole_until_ns),
+        series: joined.series.into_iter().map(unsaid).collect(),
+        ..joined
     })
 }

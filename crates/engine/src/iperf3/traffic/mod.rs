@@ -55,6 +55,8 @@ pub(super) struct Offer {
     /// Of all streams together; `None` is no end.
     blocks: Option<u64>,
     bytes: Option<u64>,
+    /// Of each stream, at a rate.
+    blocks_each: Option<u64>,
     counter: Counter,
 }
 
@@ -171,8 +173,14 @@ impl Offer {
             burst_blocks: asked.burst_blocks.max(1).into(),
             blocks: None,
             bytes: None,
+            blocks_each: None,
             counter: asked.counter,
         }
+    }
+
+    /// The same with so many blocks on each stream at most.
+    pub(super) const fn ending_after(self, blocks_each: Option<u64>) -> Self {
+        Self { blocks_each, ..self }
     }
 
     /// Blocks that a stream may have begun so long after the start: each is due when those before
@@ -181,7 +189,8 @@ impl Offer {
         let passed = u128::from(self.rate?.as_bps()) * elapsed.as_nanos();
         let burst = 8_000_000_000 * self.block_bytes as u128 * u128::from(self.burst_blocks);
         let bursts = u64::try_from(passed / burst).unwrap_or(u64::MAX).saturating_add(1);
-        Some(bursts.saturating_mul(self.burst_blocks))
+        let most = self.blocks_each.unwrap_or(u64::MAX);
+        Some(bursts.saturating_mul(self.burst_blocks).min(most))
     }
 
     /// When, after the start, the first block after so many is due.
@@ -372,7 +381,8 @@ mod tests {
     fn offer(rate: u64, block_bytes: usize, burst_blocks: u64) -> Offer {
         let rate = Some(Rate::bps(rate));
         let counter = Counter::Bits64;
-        Offer { block_bytes, rate, burst_blocks, blocks: None, bytes: None, counter }
+        let (blocks, bytes, blocks_each) = (None, None, None);
+        Offer { block_bytes, rate, burst_blocks, blocks, bytes, blocks_each, counter }
     }
 
     #[test]
@@ -389,6 +399,13 @@ mod tests {
         let due = [0, 9999, 10_000].map(|us| offer.blocks_due(Duration::from_micros(us)));
         assert_eq!(due, [Some(10), Some(10), Some(20)]);
         assert_eq!(offer.next_due(15), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn no_more_blocks_are_due_than_a_stream_is_to_have() {
+        let offer = offer(8_000_000, 1000, 1).ending_after(Some(7));
+        let due = [5500, 6000, 60_000].map(|us| offer.blocks_due(Duration::from_micros(us)));
+        assert_eq!(due, [Some(6), Some(7), Some(7)]);
     }
 
     proptest! {

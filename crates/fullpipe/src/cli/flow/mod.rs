@@ -9,7 +9,8 @@ mod values;
 
 use std::time::Duration;
 
-use fp_method::flow;
+use fp_engine::iperf3::expect_runnable;
+use fp_method::flow::{self, Path};
 use fp_model::Testbed;
 use fp_report::Work;
 
@@ -74,8 +75,16 @@ impl MethodArgs {
 
     /// Runs the flows between these ends.
     pub(crate) fn measure(&self, ends: &Ends, bed: &mut dyn Testbed) -> Result<Measured, Failure> {
-        let plan = self.request()?.plan(ends)?;
-        let (report, end) = flow::run(&plan, bed);
+        let request = self.request()?;
+        // What cannot be sent over any path, or to this far end, is said before the first probe.
+        let any = self.request()?.plan(ends, &Path::default())?;
+        if ends.is_iperf3 {
+            expect_runnable(&flow::trial(&any), ends.family).map_err(Failure::bad_input)?;
+        }
+        let path = flow::look(&request.path_asks(ends), bed);
+        let known = path.as_ref().map_or_else(|_| Path::default(), Clone::clone);
+        let plan = request.plan(ends, &known)?;
+        let (report, end) = flow::run_over(&plan, path, bed);
         Ok(Measured { work: Work::Flow { plan, report }, end })
     }
 }

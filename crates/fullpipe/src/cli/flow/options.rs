@@ -7,8 +7,8 @@ use fp_model::{CongestionControl, Dscp, Ecn, Rate};
 
 use super::super::values::{any_percent, plain_rate, seed, window};
 use super::values::{
-    BitRate, Lengths, bit_rate, connections, dscp, length, lengths, mss, omitted, per_second, port,
-    time, tos, volume,
+    BitRate, Lengths, bit_rate, connections, dscp, lengths, mss, omitted, per_second, port, time,
+    tos, volume,
 };
 
 /// What traffic is wanted.
@@ -27,13 +27,15 @@ pub(crate) struct MethodArgs {
     /// How long to send (default 10 s, or as long as the profile)
     #[arg(short, long, visible_alias = "duration", value_name = "TIME", value_parser = time)]
     pub(super) time: Option<Duration>,
-    /// Bytes of payload to send, all streams together; TCP has the time of -t for them
+    /// Bytes of payload to send, all streams together: the run ends when TCP has delivered them, or
+    /// at -t (5 h if not given)
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = volume)]
     pub(super) bytes: Option<u64>,
-    /// UDP packets, or TCP writes of -l, to send, all streams together
+    /// UDP packets, or TCP writes of -l (128Ki if not given), to send, all streams together
     #[arg(short = 'k', long, value_name = "N", value_parser = volume, conflicts_with = "bytes")]
     pub(super) blockcount: Option<u64>,
-    /// UDP payload: one length or a list that repeats (64,576,1472); default: what fits
+    /// UDP payload, one length or a list that repeats (64,576,1472); default: what fits a packet of
+    /// the path. With TCP what the application writes at a time
     #[arg(short, long, visible_alias = "len", value_name = "BYTES,…", value_parser = lengths)]
     pub(super) length: Option<Lengths>,
     /// UDP frames of several lengths, of an IPv4 packet's usual 7:4:1 or by the letters of RFC 6985
@@ -62,9 +64,11 @@ pub(crate) struct MethodArgs {
     /// Largest TCP segment
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = mss)]
     pub(super) set_mss: Option<u32>,
-    /// Congestion control of the senders
-    #[arg(short = 'C', long, visible_alias = "cc", value_enum, default_value = "cubic")]
-    pub(super) congestion: CongestionOption,
+    /// Congestion control of the senders; `host` is whichever their hosts take by default
+    ///
+    /// [default: cubic; what a stock iperf3 server sends is its host's choice]
+    #[arg(short = 'C', long, visible_alias = "cc", value_enum)]
+    pub(super) congestion: Option<CongestionOption>,
     /// Kernel's pacing limit of each TCP connection (l4)
     #[arg(long, value_name = "RATE", value_parser = plain_rate)]
     pub(super) fq_rate: Option<Rate>,
@@ -123,9 +127,6 @@ pub(crate) struct MethodArgs {
     /// Packets are never fragmented
     #[arg(long, hide = true)]
     dont_fragment: bool,
-    /// TCP write size
-    #[arg(long, hide = true, value_parser = length)]
-    write_size: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -133,6 +134,7 @@ pub(super) enum CongestionOption {
     Cubic,
     Reno,
     Bbr,
+    Host,
 }
 
 impl CongestionOption {
@@ -141,6 +143,7 @@ impl CongestionOption {
             Self::Cubic => CongestionControl::Cubic,
             Self::Reno => CongestionControl::Reno,
             Self::Bbr => CongestionControl::Bbr,
+            Self::Host => CongestionControl::Host,
         }
     }
 }

@@ -36,6 +36,15 @@ impl Shape {
         self.lasts.unwrap_or(Duration::from_secs(10))
     }
 
+    /// What it asks for in this time, in the mean.
+    pub(super) fn bytes_in(&self, time: Duration) -> u64 {
+        if time.is_zero() {
+            return 0;
+        }
+        let whole = self.profile.steps(time, time);
+        whole.iter().map(|step| step.rate.bytes_in(step.lasts)).sum()
+    }
+
     /// # Errors
     /// Where the profile cannot be followed for `time`.
     pub(super) fn check(&self, time: Duration) -> anyhow::Result<()> {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fp_method::flow::{Criteria, Lines, Plan};
+use fp_method::flow::{Criteria, Lines, Path, PathAsk, Plan};
 use fp_model::{Direction, Dscp, Ecn, Layer, LayeredRate, Pace, Rate, Timing};
 
 use super::super::Failure;
 use super::super::cost::Cost;
 use super::super::measure::Ends;
-use super::options::{EcnOption, MethodArgs};
+use super::options::{CongestionOption, EcnOption, MethodArgs};
 use super::profile::Shape;
 use super::values::BitRate;
 use super::{classes, profile};
@@ -22,8 +22,12 @@ use crate::flows::wanted::{
 const TIME: Duration = Duration::from_secs(10);
 const UDP_RATE: Rate = Rate::bps(1_000_000);
 const TCP_WRITE_BYTES: u64 = 131_072;
+/// What ends by count may take where no time is given: it is watched five times a second for so long.
+const TRANSFER_TIME_MAX: Duration = Duration::from_secs(5 * 3600);
 /// For late packets.
 const SETTLE: Duration = Duration::from_secs(1);
+/// Of a transfer.
+const BYTES_MAX: u64 = 1 << 50;
 
 /// What is wanted, as far as it can be known without the ends.
 #[derive(Debug)]
@@ -35,7 +39,6 @@ pub(crate) struct Request {
     count: Option<Count>,
     line: Option<Rate>,
     criteria: Criteria,
-    remarks: Vec<String>,
 }
 
 /// What ends UDP streams before the time does, all of them together.
@@ -53,18 +56,11 @@ impl MethodArgs {
     }
 
     fn understood(&self) -> anyhow::Result<Request> {
-        let mut remarks = Vec::new();
         let shape = self.profile.as_deref().map(|text| profile::parse(text, self.profile_seed));
         let shape = shape.transpose()?;
         let wanted = self.wanted()?;
-        if !self.udp && self.length.is_some() && self.blockcount.is_none() {
-            remarks.push(
-                "-l without -u: TCP is a stream of bytes, written as large as it goes; the length of a \
-                 write does not show on the wire (-M sets the segments)"
-                    .to_owned(),
-            );
-        }
-        let time = self.time.or_else(|| shape.as_ref().map(Shape::lasts)).unwrap_or(TIME);
+        let by_default = if wanted.iter().all(is_transfer) { TRANSFER_TIME_MAX } else { TIME };
+        let time = self.time.or_else(|| shape.as_ref().map(Shape::lasts)).unwrap_or(by_default);
         let request = Request {
             wanted,
             shape,
@@ -73,7 +69,6 @@ impl MethodArgs {
             count: self.count(),
             line: self.line,
             criteria: Criteria { rate_min_l4: self.min_rate, loss_max_percent: self.max_loss },
-            remarks,
         };
         request.check()?;
         Ok(request)
@@ -197,48 +192,78 @@ impl MethodArgs {
                 return Err(anyhow!("TCP writes payload: its -b is at @l4, such as -b 40M"));
             }
         };
-        let write_bytes = self.length.as_ref().map_or(TCP_WRITE_BYTES, |lengths| lengths.0[0]);
-        let bytes = match (self.bytes, self.blockcount) {
-            (Some(bytes), _) => Some(bytes),
-            (None, Some(blocks)) => Some(blocks.saturating_mul(write_bytes)),
-            (None, None) => None,
+        let write_bytes = match self.length.as_ref().map(|lengths| lengths.0.as_slice()) {
+            None => None,
+            // A length is at most 1 MiB.
+            Some([bytes]) => Some(*bytes as u32),
+            Some(_) => {
+                return Err(anyhow!(
+                    "a list of lengths is of UDP packets: TCP writes one length (-l 16K), or add -u"
+                ));
+            }
         };
-        if bytes.is_some() && self.bitrate.is_some() {
+        let block_bytes = write_bytes.map_or(TCP_WRITE_BYTES, u64::from);
+        let by_blocks = self.blockcount.map(|blocks| blocks.saturating_mul(block_bytes));
+        let bytes = self.bytes.or(by_blocks);
+        if let Some(bytes) = bytes.filter(|bytes| *bytes > BYTES_MAX) {
+            return Err(anyhow!("-k: {bytes} bytes are too many: at most 2^50"));
+        }
+        if bytes.is_some() && self.omit.is_some_and(|omit| !omit.is_zero()) {
             return Err(anyhow!(
-                "-n and -k send at once what they are told: leave out -b, or give -t"
+                "-O leaves out a time, and -n and -k count from the first byte of TCP: leave out one \
+                 of them"
             ));
         }
         Ok(Tcp {
             connections: self.parallel,
             window_bytes: self.window,
             mss_bytes: self.set_mss,
-            congestion_control: self.congestion.algorithm(),
+            congestion_control: self.congestion.map(CongestionOption::algorithm),
             pacing: self.fq_rate,
             pace,
-            bytes: bytes.map(|bytes| bytes.div_ceil(u64::from(self.parallel))),
+            bytes,
+            write_bytes,
         })
     }
 }
 
+/// Whether it ends by count.
+fn is_transfer(wanted: &Wanted) -> bool {
+    matches!(wanted.traffic, Traffic::Tcp(Tcp { bytes: Some(_), .. }))
+}
+
 impl Request {
-    /// Its time, and what of its rates is known.
+    /// Its time, and what of its rates and counts is known.
     pub(crate) fn cost(&self) -> Cost {
-        let at_least = self.omit + self.time;
-        let rates = self.wanted.iter().map(|wanted| {
-            let each = match (&wanted.traffic, &self.shape) {
-                (_, Some(_)) => None,
-                (Traffic::Udp(Udp { offered: Offered::Rate(LayeredRate { rate, .. }), .. }), _)
-                | (Traffic::Tcp(Tcp { pace: Pace::Constant { rate }, .. }), _) => {
-                    Some(rate.as_bps())
-                }
-                (Traffic::Udp(_) | Traffic::Tcp(_), None) => None,
-            };
-            let streams = u64::from(wanted.streams()) * wanted.directions.len() as u64;
-            each.map(|bps| bps.saturating_mul(streams))
-        });
-        let all = rates.sum::<Option<u64>>().map(Rate::bps);
-        let time = if self.count.is_some() { Duration::ZERO } else { at_least };
-        Cost { at_least: time, at_most_bytes: all.map(|all| all.bytes_in(at_least)) }
+        let ends = Ends::unknown();
+        let (family, interface_mtu_bytes) = (ends.family, ends.interface_mtu_bytes);
+        let path = Path::default();
+        let between = Between { family, interface_mtu_bytes, is_iperf3: false, path: &path };
+        let steady = self.steady(&between).unwrap_or_default();
+        let at_least = match self.wanted.iter().all(is_transfer) {
+            true => Duration::ZERO,
+            false => self.omit + steady,
+        };
+        let bytes = self.wanted.iter().map(|wanted| self.bytes_of(wanted, self.omit + steady));
+        Cost { at_least, at_most_bytes: bytes.sum() }
+    }
+
+    /// What is sent of it in this time; `None` where the network decides.
+    fn bytes_of(&self, wanted: &Wanted, lasts: Duration) -> Option<u64> {
+        let ways = wanted.directions.len() as u64;
+        let streams = u64::from(wanted.streams());
+        let rate = match (&wanted.traffic, &self.shape) {
+            (Traffic::Tcp(Tcp { bytes: Some(bytes), .. }), _) => {
+                return Some(bytes.saturating_mul(ways));
+            }
+            // All streams of a direction share it.
+            (_, Some(shape)) => return Some(shape.bytes_in(lasts).saturating_mul(ways)),
+            (Traffic::Udp(Udp { offered: Offered::Rate(LayeredRate { rate, .. }), .. }), None)
+            | (Traffic::Tcp(Tcp { pace: Pace::Constant { rate }, .. }), None) => *rate,
+            (Traffic::Udp(_) | Traffic::Tcp(_), None) => return None,
+        };
+        let all = Rate::bps(rate.as_bps().saturating_mul(streams));
+        Some(all.bytes_in(lasts).saturating_mul(ways))
     }
 
     fn check(&self) -> anyhow::Result<()> {
@@ -270,30 +295,46 @@ impl Request {
         Ok(())
     }
 
-    /// The plan between these ends.
+    /// What is to be asked of the path between these ends, each once.
+    pub(crate) fn path_asks(&self, ends: &Ends) -> Vec<PathAsk> {
+        let mut asks: Vec<PathAsk> = Vec::new();
+        let wanted = self.wanted.iter();
+        for ask in wanted.flat_map(|each| each.path_asks(ends.family, ends.interface_mtu_bytes)) {
+            let is_same =
+                |known: &PathAsk| (known.family, known.direction) == (ask.family, ask.direction);
+            if !asks.iter().any(is_same) {
+                asks.push(ask);
+            }
+        }
+        asks
+    }
+
+    /// The plan between these ends, over this path.
     ///
     /// # Errors
     /// Bad input: what cannot be sent between them, and what can.
-    pub(crate) fn plan(self, ends: &Ends) -> Result<Plan, Failure> {
-        self.between(ends).map_err(Failure::bad_input)
+    pub(crate) fn plan(self, ends: &Ends, path: &Path) -> Result<Plan, Failure> {
+        self.between(ends, path).map_err(Failure::bad_input)
     }
 
-    fn between(self, ends: &Ends) -> anyhow::Result<Plan> {
+    fn between(self, ends: &Ends, path: &Path) -> anyhow::Result<Plan> {
+        let asks = self.path_asks(ends);
         let mut flows = Vec::new();
-        let between =
-            Between { family: ends.family, interface_mtu_bytes: ends.interface_mtu_bytes };
+        let (family, interface_mtu_bytes) = (ends.family, ends.interface_mtu_bytes);
+        let is_iperf3 = ends.is_iperf3;
+        let between = Between { family, interface_mtu_bytes, is_iperf3, path };
         for wanted in &self.wanted {
             flows.extend(wanted.flows(&between)?);
         }
         let steady = self.steady(&between)?;
         let line = |known: Option<Rate>| self.line.or(known);
         let plan = Plan {
+            path: asks,
             flows,
             timing: Timing { warm_up: self.omit, steady, settle: SETTLE },
             lines: Lines { download: line(ends.lines.download), upload: line(ends.lines.upload) },
             profile: None,
             criteria: self.criteria,
-            remarks: self.remarks,
         };
         Ok(match self.shape {
             Some(shape) => plan.following(shape.shared(steady)),
@@ -302,19 +343,21 @@ impl Request {
     }
 
     /// The time of -t, or what the packets asked for take.
-    fn steady(&self, ends: &Between) -> anyhow::Result<Duration> {
+    fn steady(&self, ends: &Between<'_>) -> anyhow::Result<Duration> {
         let Some(count) = self.count else { return Ok(self.time) };
         let streams: u32 = self.wanted.iter().map(Wanted::streams).sum();
         let mut longest = Duration::ZERO;
         for wanted in &self.wanted {
             let Traffic::Udp(udp) = &wanted.traffic else { continue };
-            let family = wanted.family.unwrap_or(ends.family);
-            let packets = match count {
-                Count::Packets(packets) => packets,
-                Count::Bytes(bytes) => udp.packets_for(bytes, ends, family)?,
-            };
-            let each = packets.div_ceil(streams.into());
-            longest = longest.max(udp.time_for(each, ends, family)?);
+            let between = (ends, wanted.family.unwrap_or(ends.family));
+            for direction in &wanted.directions {
+                let packets = match count {
+                    Count::Packets(packets) => packets,
+                    Count::Bytes(bytes) => udp.packets_for(bytes, between, *direction)?,
+                };
+                let each = packets.div_ceil(streams.into());
+                longest = longest.max(udp.time_for(each, between, *direction)?);
+            }
         }
         if longest > Duration::from_secs(86_400) {
             return Err(anyhow!("-n or -k would take more than a day at this rate: raise -b"));
