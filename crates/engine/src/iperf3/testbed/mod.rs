@@ -8,6 +8,7 @@ mod frames;
 mod probes;
 mod session;
 mod tcp;
+mod watch;
 
 use std::time::Duration;
 
