@@ -176,8 +176,8 @@ fn frames_are_what_the_packaged_server_counted() {
         let seen = bed.run(&trial(vec![(direction, frames())])).unwrap();
         let [FlowReport::Frames(report)] = seen.flows.as_slice() else { panic!("{seen:?}") };
         assert_eq!(report.sent_frames, report.received_frames, "{report:?}");
-        // A download lasts until the server hears of its end, and a busy host is late.
-        let counted = if direction == Direction::Upload { 400..=400 } else { 300..=700 };
+        // No more than 400 are sent, and fewer by a busy host; a server sends until it hears of the end.
+        let counted = if direction == Direction::Upload { 300..=400 } else { 300..=700 };
         assert!(counted.contains(&report.sent_frames), "{report:?}");
         assert_eq!(report.sent_bytes, 1000 * report.sent_frames);
         assert!(report.jitter.is_some_and(|jitter| jitter.mean.is_none()), "{report:?}");
