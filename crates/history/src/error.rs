@@ -43,9 +43,12 @@ pub enum Error {
     Busy { file: PathBuf },
     #[error("cannot use the history {}: {source}", file.display())]
     Other { file: PathBuf, source: rusqlite::Error },
-    #[error("a run of this id with another content is in the history already: nothing was changed")]
-    IdTaken,
-    #[error("there is no run '{name}' in the history: `fullpipe history` lists them")]
+    #[error("a run {id} with another content is in the history already: nothing was changed")]
+    IdTaken { id: String },
+    #[error(
+        "there is neither a run '{name}' in the history nor a file of that name: `fullpipe history` \
+             lists what was kept"
+    )]
     Unknown { name: String },
     #[error("'{name}' is the beginning of several runs: {}", ids.join(", "))]
     Ambiguous { name: String, ids: Vec<String> },
@@ -60,7 +63,7 @@ pub(crate) enum Cause {
     Newer { found: u32, known: u32 },
     NotOurs,
     Spoilt,
-    IdTaken,
+    IdTaken { id: String },
     Unknown { name: String },
     Ambiguous { name: String, ids: Vec<String> },
     Empty,
@@ -82,7 +85,7 @@ impl Cause {
             Self::Spoilt => {
                 Error::Damaged { file, what: String::from("a document cannot be unpacked") }
             }
-            Self::IdTaken => Error::IdTaken,
+            Self::IdTaken { id } => Error::IdTaken { id },
             Self::Unknown { name } => Error::Unknown { name },
             Self::Ambiguous { name, ids } => Error::Ambiguous { name, ids },
             Self::Empty => Error::Empty,

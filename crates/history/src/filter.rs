@@ -65,3 +65,32 @@ impl Filter {
         (format!(" WHERE {}", terms.join(" AND ")), values)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::params;
+
+    use super::*;
+    use crate::entry::COURSE;
+    use crate::schema;
+
+    /// How SQLite goes about a statement.
+    fn plan(db: &Connection, sql: &str, values: &[&dyn rusqlite::ToSql]) -> String {
+        let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
+        steps.collect::<rusqlite::Result<Vec<_>>>().unwrap().join("; ")
+    }
+
+    #[test]
+    fn a_list_and_its_courses_read_no_more_than_they_show() {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::prepare(&mut db).unwrap();
+        let latest = "SELECT id FROM run ORDER BY started DESC, place DESC LIMIT 20";
+        let found = plan(&db, latest, &[]);
+        assert!(found.contains("USING INDEX run_by_time") && !found.contains("TEMP"), "{found}");
+        let values = params!["flow", "far", "payload", "now", "id", 12];
+        let found = plan(&db, COURSE, values);
+        assert!(found.contains("USING COVERING INDEX run_by_path"), "{found}");
+        assert!(!found.contains("TEMP") && !found.contains("SCAN"), "{found}");
+    }
+}

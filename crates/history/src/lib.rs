@@ -85,29 +85,47 @@ impl History {
     /// # Errors
     /// Why it could not be kept; then nothing has changed.
     pub fn keep(&mut self, entry: &Entry, document: &[u8]) -> Result<Kept, Error> {
-        let packed = packed::pack(document);
-        let kept = self.try_to_keep(entry, document, &packed);
-        kept.map_err(|error| error.at(&self.file))
+        let run = (entry.clone(), document.to_owned());
+        let new = self.keep_all([run], &entry.started)?;
+        Ok(if new == 1 { Kept::New } else { Kept::Already })
+    }
+
+    /// Keeps all of these runs or none; how many were new. `now` is RFC 3339.
+    ///
+    /// # Errors
+    /// Why they could not be kept; then nothing has changed.
+    pub fn keep_all(
+        &mut self,
+        runs: impl IntoIterator<Item = (Entry, Vec<u8>)>,
+        now: &str,
+    ) -> Result<usize, Error> {
+        self.try_to_keep(runs, now).map_err(|error| error.at(&self.file))
     }
 
     fn try_to_keep(
         &mut self,
-        entry: &Entry,
-        document: &[u8],
-        packed: &[u8],
-    ) -> Result<Kept, error::Cause> {
+        runs: impl IntoIterator<Item = (Entry, Vec<u8>)>,
+        now: &str,
+    ) -> Result<usize, error::Cause> {
         let change = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if let Some(there) = document_of(&change, &entry.id)? {
-            return if there == document { Ok(Kept::Already) } else { Err(error::Cause::IdTaken) };
+        let mut new = 0;
+        for (entry, document) in runs {
+            match document_of(&change, &entry.id)? {
+                Some(there) if there == document => continue,
+                Some(_) => return Err(error::Cause::IdTaken { id: entry.id }),
+                None => {}
+            }
+            entry.insert(&change)?;
+            let packed = packed::pack(&document);
+            let place = change.last_insert_rowid();
+            change.execute("INSERT INTO document VALUES (?, ?)", params![place, packed])?;
+            new += 1;
         }
-        entry.insert(&change)?;
-        let place = change.last_insert_rowid();
-        change.execute("INSERT INTO document VALUES (?, ?)", params![place, packed])?;
-        Retention::load(&change)?.apply(&change, &entry.started)?;
+        Retention::load(&change)?.apply(&change, now)?;
         change.commit()?;
         // Pages that were let go of are given back bit by bit.
         self.db.execute_batch("PRAGMA incremental_vacuum(64)")?;
-        Ok(Kept::New)
+        Ok(new)
     }
 
     /// The latest runs that `filter` lets pass, newest first.

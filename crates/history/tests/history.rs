@@ -103,8 +103,24 @@ fn the_same_run_twice_is_kept_once_and_another_of_its_id_not_at_all() {
     let mut history = folder.history();
     assert_eq!(history.keep(&entry("a", 1), b"one").unwrap(), Kept::New);
     assert_eq!(history.keep(&entry("a", 1), b"one").unwrap(), Kept::Already);
-    assert!(matches!(history.keep(&entry("a", 1), b"two"), Err(Error::IdTaken)));
+    assert!(matches!(history.keep(&entry("a", 1), b"two"), Err(Error::IdTaken { .. })));
     assert_eq!(history.document("a").unwrap(), b"one");
+}
+
+#[test]
+fn of_many_at_once_all_are_kept_or_none() {
+    let folder = Folder::new();
+    let mut history = folder.history();
+    history.keep(&entry("c", 1), b"one").unwrap();
+    let runs = |of_c: &str| {
+        let run = |id: &str| (entry(id, 2), if id == "c" { of_c.into() } else { b"new".to_vec() });
+        ["a", "b", "c"].map(run)
+    };
+    let now = "2026-11-22T08:00:00Z";
+    assert!(history.keep_all(runs("two"), now).unwrap_err().to_string().contains("a run c "));
+    assert_eq!(history.count(&Filter::default()).unwrap(), 1);
+    assert_eq!(history.keep_all(runs("one"), now).unwrap(), 2);
+    assert_eq!(history.count(&Filter::default()).unwrap(), 3);
 }
 
 #[test]
