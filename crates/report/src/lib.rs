@@ -4,8 +4,11 @@
 
 mod certificate;
 mod chart;
+mod compare;
+mod csv;
 mod document;
 mod json;
+mod junit;
 mod labels;
 mod stored;
 pub mod summary;
@@ -18,8 +21,11 @@ use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
 use fp_model::{Evidence, HostFacts};
 
 pub use certificate::certificate;
-pub use document::{Document, html, markdown, plain};
+pub use compare::{CompareError, Comparison, compare};
+pub use csv::{CsvFile, csv};
+pub use document::{Document, Paper, PdfError, html, markdown, pdf, plain};
 pub use json::{Event, json, json_event};
+pub use junit::junit;
 pub use labels::Labels;
 pub use stored::{Headline, Stored, StoredError};
 pub use text::{Progress, duration, progress, rate, sparkline, text, trial_line};

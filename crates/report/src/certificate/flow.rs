@@ -1,7 +1,7 @@
 //! A run of flows on a certificate: each flow, its rates by layer, its course, the profile.
 
 use super::{named, table};
-use crate::chart::{course, profile};
+use crate::chart::{HALF, WHOLE, course, profile};
 use crate::document::{Block, Cell, Figure, Table, columns};
 use crate::stored::fields::Fields;
 use crate::text::{flow::percent, grouped, unknown};
@@ -25,12 +25,14 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         blocks.extend(table(tracking(&profiles)));
         blocks.push(Block::Figures(figures));
     }
+    // One alone has the whole width.
+    let width = if flows.len() == 1 { WHOLE } else { HALF };
     let figures: Vec<Figure> = flows
         .iter()
         .take(COURSES_MAX)
         .filter_map(|flow| {
             let name = format!("{}, {}", flow.word("flow"), flow.word("direction"));
-            course::figure(&name, *flow, &course::Asked::default())
+            course::figure(&name, *flow, &course::Asked::default(), width)
         })
         .collect();
     if !figures.is_empty() {

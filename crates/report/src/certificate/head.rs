@@ -30,7 +30,9 @@ fn facts(result: &Stored, labels: &Labels) -> Vec<Fact> {
     facts.push(Fact::new("Measured from", if near.is_empty() { "–" } else { near }));
     facts.push(Fact::new("Measured across", result.across()));
     facts.push(Fact::new("Began", started(result.started())));
-    facts.push(Fact::new("Took", value.seconds("duration_s")));
+    let took = result.duration_s();
+    let took = if took < 1.0 { value.seconds("duration_s") } else { format!("{took:.1} s") };
+    facts.push(Fact::new("Took", took));
     facts
 }
 
@@ -56,7 +58,11 @@ pub(crate) fn banner(verdict: &str) -> Banner {
             "ABORTED",
             "The run was broken off: there is no verdict on what was not measured.",
         ),
-        "info" => (Tone::Neutral, "MEASURED", "There was nothing to judge by: nothing was asked."),
+        "info" => (
+            Tone::Neutral,
+            "MEASURED",
+            "Nothing was asked of the path, so that there is nothing to judge by.",
+        ),
         other => (Tone::Neutral, other, "This fullpipe does not know this verdict."),
     };
     Banner { tone, word: word.to_owned(), sentence: sentence.to_owned() }

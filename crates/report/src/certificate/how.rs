@@ -79,10 +79,13 @@ fn checks(validity: Fields<'_>) -> Table {
 
 fn proof(result: &Stored) -> Vec<Fact> {
     let value = Fields(result.value());
-    let trials = value.each("evidence").count();
+    let trials = match value.each("evidence").count() {
+        1 => String::from("1 trial"),
+        count => format!("{count} trials"),
+    };
     known([
         ("Run", Some(result.id().to_owned())),
-        ("Evidence", Some(format!("{trials} trials with what was observed at both ends"))),
+        ("Evidence", Some(format!("{trials} with what was observed at both ends"))),
         ("SHA-256", Some(sha256(result.text()))),
         (
             "To verify",

@@ -111,32 +111,32 @@ fn latency(steps: &[Fields<'_>]) -> Table {
 }
 
 //= rfc2544 26.3
+/// One row for each length, as on the screen.
 fn frame_loss(steps: &[Fields<'_>]) -> Table {
-    let rows = steps.iter().flat_map(|step| {
-        step.each("trials").map(|trial| {
-            let limit = if trial.flag("tester_limit") == Some(true) { "tester limit" } else { "" };
-            let cells = [
-                step.word("direction").to_owned(),
-                step.grouped("frame_bytes"),
-                trial.decimals("percent_of_highest", 0, "%"),
-                fps(trial, "rate_fps"),
-                trial.decimals("loss_percent", 3, "%"),
-                limit.to_owned(),
-            ];
-            cells.map(Cell::new).to_vec()
-        })
-    });
+    let row = |step: &Fields<'_>| {
+        let trials = step.each("trials").map(|trial| {
+            let limit =
+                if trial.flag("tester_limit") == Some(true) { " (tester limit)" } else { "" };
+            let share = trial.decimals("percent_of_highest", 0, "%");
+            format!("{share}: {}{limit}", trial.decimals("loss_percent", 3, "%"))
+        });
+        let cells = [
+            step.word("direction").to_owned(),
+            step.grouped("frame_bytes"),
+            fps(*step, "highest_fps"),
+            trials.collect::<Vec<_>>().join(", "),
+        ];
+        cells.map(Cell::new).to_vec()
+    };
     Table {
         caption: String::from("Frame loss"),
         columns: columns(&[
             "direction",
             ">frame (bytes)",
-            ">of the highest rate",
-            ">frames/s",
-            ">lost",
-            "",
+            ">highest (frames/s)",
+            "lost at each share of the highest rate",
         ]),
-        rows: rows.collect(),
+        rows: steps.iter().map(row).collect(),
         note: None,
     }
 }

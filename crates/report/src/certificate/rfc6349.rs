@@ -1,7 +1,7 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
 use super::{named, table};
-use crate::chart::{course, walk};
+use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Cell, Figure, Table, Tone, columns};
 use crate::stored::fields::Fields;
 
@@ -32,7 +32,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         .iter()
         .filter_map(|step| {
             let asked = course::Asked { ideal_bps: step.number("ideal_bps"), baseline_us };
-            course::figure(&name(*step), *step, &asked)
+            course::figure(&name(*step), *step, &asked, HALF)
         })
         .collect();
     if !figures.is_empty() {

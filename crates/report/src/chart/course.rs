@@ -3,13 +3,12 @@
 
 use super::scale::Scale;
 use super::slots::{self, Slot};
-use super::{HALF, Key, Panel, legend, rate_unit};
+use super::{Key, Panel, WHOLE, legend, rate_unit};
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen, Point};
 use crate::stored::fields::Fields;
 
 const LEFT: f64 = 34.0;
-const RIGHT: f64 = HALF - 6.0;
 const MEASURED: Pen = Pen::new(Ink::Blue, 1.2);
 const WANTED: Pen = Pen { ink: Ink::Grey, width: 0.9, dash: Dash::Dashed };
 
@@ -21,15 +20,15 @@ pub(crate) struct Asked {
 }
 
 /// `None` of a step without a series.
-pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked) -> Option<Figure> {
+pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Figure> {
     let slots = slots::of(step);
     let until_s = slots.last()?.until_s();
     let has_rtt = slots.iter().any(|slot| slot.rtt_us.is_some());
     let is_tcp = step.word("transport") != "udp" && has_rtt;
-    let height = if is_tcp { 232.0 } else { 150.0 };
-    let mut drawing = Drawing::new(HALF, height);
-    let across = Scale::new((0.0, until_s), (LEFT, RIGHT));
-    let upper = Panel { across, up: throughput_scale(&slots, asked, (112.0, 26.0)) };
+    let height = if is_tcp { 202.0 } else { 124.0 };
+    let mut drawing = Drawing::new(width, height);
+    let across = Scale::new((0.0, until_s), (LEFT, width - 6.0));
+    let upper = Panel { across, up: throughput_scale(&slots, asked, (98.0, 22.0)) };
     throughput(&mut drawing, &upper, &slots, asked);
     let last = if is_tcp {
         again(&mut drawing, across, &slots);
@@ -42,7 +41,7 @@ pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked) -> Option<Figu
         caption: name.to_owned(),
         alternative: alternative(name, &slots, is_tcp),
         drawing,
-        is_wide: false,
+        is_wide: width >= WHOLE,
     })
 }
 
@@ -68,13 +67,13 @@ fn throughput(drawing: &mut Drawing, panel: &Panel, slots: &[Slot], asked: &Aske
         keys.push((Key::Line(WANTED), "ideal"));
     }
     drawing.line(stairs(panel, slots, |slot| Some(slot.bps / each)).concat(), MEASURED);
-    legend(drawing, (RIGHT, panel.top() - 6.0), &keys);
+    legend(drawing, (panel.right(), panel.top() - 6.0), &keys);
 }
 
 fn again(drawing: &mut Drawing, across: Scale, slots: &[Slot]) {
     let highest = most(slots, |slot| slot.sent_again_bps);
     let (unit, each) = rate_unit(highest.max(1e6));
-    let up = Scale::from_zero(highest / each, 2, (160.0, 134.0));
+    let up = Scale::from_zero(highest / each, 2, (137.0, 115.0));
     let panel = Panel { across, up };
     panel.up_axis(drawing, &format!("sent again ({unit})"), 2);
     panel.foot_line(drawing);
@@ -89,7 +88,7 @@ fn round_trip(drawing: &mut Drawing, across: Scale, slots: &[Slot], asked: &Aske
     let known = || slots.iter().filter_map(|slot| slot.rtt_us).chain(asked.baseline_us);
     let highest = known().fold(0.0, f64::max);
     let (unit, each) = if highest >= 1e3 { ("ms", 1e3) } else { ("µs", 1.0) };
-    let panel = Panel { across, up: Scale::from_zero(highest / each, 2, (208.0, 182.0)) };
+    let panel = Panel { across, up: Scale::from_zero(highest / each, 2, (178.0, 155.0)) };
     panel.up_axis(drawing, &format!("RTT ({unit})"), 2);
     let pen = Pen::new(Ink::Green, 1.1);
     for line in stairs(&panel, slots, |slot| slot.rtt_us.map(|rtt| rtt / each)) {
@@ -100,7 +99,7 @@ fn round_trip(drawing: &mut Drawing, across: Scale, slots: &[Slot], asked: &Aske
         let pen = Pen::new(Ink::Grey, 0.8).dashed(Dash::Dotted);
         drawing.line(vec![(panel.left(), at), (panel.right(), at)], pen);
         let keys = [(Key::Line(pen), "baseline")];
-        legend(drawing, (RIGHT, panel.top() - 6.0), &keys);
+        legend(drawing, (panel.right(), panel.top() - 6.0), &keys);
     }
     panel
 }

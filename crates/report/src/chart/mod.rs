@@ -2,6 +2,7 @@
 
 pub(crate) mod buckets;
 pub(crate) mod course;
+pub(crate) mod overlay;
 pub(crate) mod profile;
 pub(crate) mod rates;
 pub(crate) mod scale;

@@ -64,6 +64,8 @@ pub enum Ink {
     Red,
     /// What was measured besides.
     Green,
+    /// What is doubtful.
+    Brown,
 }
 
 impl Ink {
@@ -77,6 +79,7 @@ impl Ink {
             Self::Sky => [0xb9, 0xd3, 0xea],
             Self::Red => [0xb3, 0x26, 0x1e],
             Self::Green => [0x2f, 0x6f, 0x3e],
+            Self::Brown => [0x8a, 0x4b, 0x00],
         }
     }
 }
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_carries_words_and_lines_stands_out_from_the_paper() {
-        for ink in [Ink::Black, Ink::Grey, Ink::Blue, Ink::Red, Ink::Green] {
+        for ink in [Ink::Black, Ink::Grey, Ink::Blue, Ink::Red, Ink::Green, Ink::Brown] {
             let contrast = 1.05 / (luminance(ink) + 0.05);
             assert!(contrast >= 4.5, "{ink:?}: {contrast:.2}");
         }

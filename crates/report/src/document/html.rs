@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::draw::{Anchor, Drawing, Ink, Mark, Pen, Point};
-use super::{Banner, Block, Column, Document, Fact, Figure, Side, Table, Tone};
+use super::{Banner, Block, Document, Fact, Figure, Side, Table, Tone};
 
 /// Nothing is fetched and no script runs, whatever a label may contain.
 const POLICY: &str =
@@ -89,15 +89,15 @@ fn facts(facts: &[Fact]) -> Markup {
     html! {
         dl {
             @for fact in facts {
-                div { dt { (fact.name) } dd { (fact.text) } }
+                div.long[fact.is_long()] { dt { (fact.name) } dd { (fact.text) } }
             }
         }
     }
 }
 
-const fn side(column: &Column) -> Option<&'static str> {
-    match column.side {
-        Side::Left => None,
+fn side(table: &Table, column: usize) -> Option<&'static str> {
+    match table.columns[column].side {
+        Side::Left => table.is_after_figures(column).then_some("apart"),
         Side::Right => Some("figure"),
     }
 }
@@ -110,16 +110,16 @@ fn table(table: &Table) -> Markup {
                 caption { (table.caption) }
                 thead {
                     tr {
-                        @for column in &table.columns {
-                            th scope="col" class=[side(column)] { (column.head) }
+                        @for (place, column) in table.columns.iter().enumerate() {
+                            th scope="col" class=[side(table, place)] { (column.head) }
                         }
                     }
                 }
                 tbody {
                     @for row in &table.rows {
                         tr {
-                            @for (cell, column) in row.iter().zip(&table.columns) {
-                                td class=[side(column)] {
+                            @for (place, cell) in row.iter().enumerate() {
+                                td class=[side(table, place)] {
                                     @if cell.tone == Tone::Neutral {
                                         (cell.text)
                                     } @else {

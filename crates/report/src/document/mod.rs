@@ -3,10 +3,12 @@
 
 pub(crate) mod draw;
 mod html;
+mod pdf;
 mod plain;
 
 use draw::Drawing;
 pub use html::html;
+pub use pdf::{Paper, PdfError, pdf};
 pub use plain::{markdown, plain};
 
 /// A document from its title to its last line.
@@ -62,6 +64,12 @@ impl Fact {
     pub(crate) fn new(name: &str, text: impl Into<String>) -> Self {
         Self { name: name.to_owned(), text: text.into() }
     }
+
+    /// It takes a line for itself: half of one would break it often.
+    fn is_long(&self) -> bool {
+        const CHARACTERS: usize = 56;
+        self.text.chars().count() > CHARACTERS
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +120,15 @@ pub struct Figure {
     pub drawing: Drawing,
     /// It takes the whole width.
     pub is_wide: bool,
+}
+
+impl Table {
+    /// Whether a column of words follows one of figures, which then stand too near.
+    fn is_after_figures(&self, column: usize) -> bool {
+        let side = |column: usize| self.columns.get(column).map(|column| column.side);
+        side(column) == Some(Side::Left)
+            && column.checked_sub(1).and_then(side) == Some(Side::Right)
+    }
 }
 
 /// Columns by their heads; those whose head begins with `>` hold figures.

@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         self.time(field, 1e3)
     }
 
+    /// Of a field in nanoseconds.
+    pub(crate) fn nanoseconds(self, field: &str) -> String {
+        self.time(field, 1.0)
+    }
+
     /// Documents have times in fractions of units, of whole nanoseconds.
     fn time(self, field: &str, nanos_each: f64) -> String {
         let nanos = self.number(field).map(|number| (number * nanos_each).round().max(0.0));

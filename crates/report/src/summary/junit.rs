@@ -98,7 +98,7 @@ fn outcome(writer: &mut Writer<Vec<u8>>, tested: &Tested) -> io::Result<()> {
 }
 
 /// Characters that XML cannot hold, however escaped, are shown as what is not one.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let is_allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use junit::junit;
+pub(crate) use junit::plain;
 pub use text::{test_line, text, whole_time};
 
 /// The format of the document.

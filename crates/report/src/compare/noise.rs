@@ -1,0 +1,197 @@
+//! How much a figure differs without anything having changed.
+
+use super::figures::{Figure, Spread};
+use crate::chart::slots::{self, Slot};
+use crate::stored::fields::Fields;
+
+/// Fewer other runs say little of how much runs differ.
+const REPEATS_MIN: usize = 3;
+/// A course is cut into so many parts; neighbouring slots are not independent, these parts nearly are.
+const BATCHES: usize = 10;
+const BATCHES_MIN: usize = 5;
+
+/// What is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Noise {
+    pub(super) ground: Ground,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    /// A difference that is larger is none of chance, with 99 % confidence.
+    Margin(f64),
+    /// The intervals that the first and the second are in.
+    Intervals([(f64, f64); 2]),
+}
+
+/// From what it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// So many other runs.
+    Repeats(usize),
+    /// The bounds of the figures themselves.
+    Bounds,
+    /// Repetitions inside the runs.
+    Repetitions,
+    /// How the figure wavers in the course of the runs.
+    Course,
+}
+
+impl Noise {
+    pub(super) fn is_beyond(&self, first: f64, second: f64) -> bool {
+        match self.kind {
+            Kind::Margin(margin) => (second - first).abs() > margin,
+            Kind::Intervals([(_, most), (least, _)]) if second > first => least > most,
+            Kind::Intervals([(least, _), (_, most)]) => most < least,
+        }
+    }
+
+    /// The largest difference that may be chance; `None` where it is a matter of intervals.
+    pub(super) const fn margin(&self) -> Option<f64> {
+        match self.kind {
+            Kind::Margin(margin) => Some(margin),
+            Kind::Intervals(_) => None,
+        }
+    }
+}
+
+/// `None` where nothing is known; other runs say most.
+pub(super) fn of(
+    figure: &Figure,
+    first: Fields<'_>,
+    second: Fields<'_>,
+    repeats: &[f64],
+) -> Option<Noise> {
+    if repeats.len() >= REPEATS_MIN {
+        let deviation = deviation(repeats)?;
+        // Of the difference of two runs.
+        let margin = confidence(repeats.len() - 1) * deviation * std::f64::consts::SQRT_2;
+        return Some(Noise { ground: Ground::Repeats(repeats.len()), kind: Kind::Margin(margin) });
+    }
+    let both = [first, second];
+    match figure.spread {
+        Spread::Bounds => {
+            let [one, other] = both.map(|step| bounds(step, figure.field));
+            let kind = Kind::Intervals([one?, other?]);
+            Some(Noise { ground: Ground::Bounds, kind })
+        }
+        Spread::Throughput => course(both, |slot| Some(slot.bps)),
+        Spread::Rtt => course(both, |slot| slot.rtt_us.map(|rtt| rtt / 1e3)),
+        Spread::Means(field) => {
+            let of = |step: Fields<'_>| Estimate::of(&numbers(step, field));
+            margin(both.map(of), Ground::Repetitions)
+        }
+        Spread::Deviation(field) => {
+            let of = |step: Fields<'_>| {
+                let count = step.count("repetitions").filter(|count| *count > 1)? as usize;
+                let error = step.number(field)? / (count as f64).sqrt();
+                Some(Estimate { error, count })
+            };
+            margin(both.map(of), Ground::Repetitions)
+        }
+        Spread::Nowhere => None,
+    }
+}
+
+fn bounds(step: Fields<'_>, field: &str) -> Option<(f64, f64)> {
+    let bound = |ending: &str| step.number(&format!("{field}_{ending}"));
+    Some((bound("at_least")?, bound("at_most")?))
+}
+
+fn numbers(step: Fields<'_>, field: &str) -> Vec<f64> {
+    step.each(field).filter_map(|number| number.0.as_f64()).collect()
+}
+
+/// The standard error of a mean of so many.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    error: f64,
+    count: usize,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len();
+        Some(Self { error: deviation(values)? / (count as f64).sqrt(), count })
+    }
+}
+
+fn margin(both: [Option<Estimate>; 2], ground: Ground) -> Option<Noise> {
+    let [one, other] = [both[0]?, both[1]?];
+    let error = one.error.hypot(other.error);
+    // As careful as the smaller of both asks for.
+    let margin = confidence(one.count.min(other.count) - 1) * error;
+    Some(Noise { ground, kind: Kind::Margin(margin) })
+}
+
+fn course(both: [Fields<'_>; 2], of: impl Fn(&Slot) -> Option<f64>) -> Option<Noise> {
+    margin(both.map(|step| Estimate::of(&batches(&slots::of(step), &of)?)), Ground::Course)
+}
+
+/// The means of parts of a course, each of as many slots.
+fn batches(slots: &[Slot], of: impl Fn(&Slot) -> Option<f64>) -> Option<Vec<f64>> {
+    let each = (slots.len() / BATCHES).max(2);
+    let mean = |batch: &[Slot]| -> Option<f64> {
+        let seconds: f64 = batch.iter().map(|slot| slot.lasts_s).sum();
+        let weighed: Option<f64> = batch.iter().map(|slot| Some(of(slot)? * slot.lasts_s)).sum();
+        Some(weighed? / seconds)
+    };
+    let means: Vec<f64> = slots.chunks_exact(each).filter_map(mean).collect();
+    (means.len() >= BATCHES_MIN).then_some(means)
+}
+
+/// The standard deviation of a sample; `None` of fewer than two.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    if count < 2.0 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some((squares / (count - 1.0)).sqrt())
+}
+
+/// Student's t for 99 %, both sides, by degrees of freedom: tables of it are in every book of
+/// statistics.
+fn confidence(freedom: usize) -> f64 {
+    const T: [f64; 30] = [
+        63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012,
+        2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779,
+        2.771, 2.763, 2.756, 2.750,
+    ];
+    T.get(freedom.saturating_sub(1)).copied().unwrap_or(2.576)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deviation_of_a_sample_divides_by_one_less_than_it_has() {
+        // Deviations of 2, 0 and -2 from 4: 8 / 2 is 4, its root 2.
+        assert_eq!(deviation(&[2.0, 4.0, 6.0]), Some(2.0));
+        assert_eq!(deviation(&[2.0]), None);
+    }
+
+    #[test]
+    fn intervals_that_overlap_are_no_change_and_others_are() {
+        let noise = |first, second| Noise {
+            ground: Ground::Bounds,
+            kind: Kind::Intervals([first, second]),
+        };
+        assert!(!noise((1.0, 3.0), (2.0, 4.0)).is_beyond(2.0, 3.0));
+        assert!(noise((1.0, 3.0), (3.5, 4.0)).is_beyond(2.0, 3.8));
+        assert!(noise((3.5, 4.0), (1.0, 3.0)).is_beyond(3.8, 2.0));
+    }
+
+    #[test]
+    fn a_course_is_cut_into_parts_and_a_short_one_says_nothing() {
+        let slot = |bps: f64| Slot { lasts_s: 0.1, bps, ..Slot::default() };
+        let slots: Vec<Slot> = (0..40).map(|place| slot(f64::from(place % 4))).collect();
+        let means = batches(&slots, |slot| Some(slot.bps)).unwrap();
+        assert_eq!(means.len(), 10);
+        assert!(means.iter().all(|mean| (mean - 1.5).abs() < 1e-9));
+        assert_eq!(batches(&slots[..8], |slot| Some(slot.bps)), None);
+    }
+}
