@@ -1,7 +1,7 @@
 //! Puts what was measured into the history.
 
-use anyhow::anyhow;
-use fp_history::{Entry, Figure, History, Kept};
+use anyhow::{Context as _, anyhow};
+use fp_history::{Entry, Figure, Filter, History};
 use fp_report::Stored;
 
 use super::data;
@@ -75,7 +75,50 @@ pub(crate) fn history_to_write() -> anyhow::Result<History> {
     }
 }
 
-/// Imports a document; whether it was new.
-pub(crate) fn import(history: &mut History, stored: &Stored) -> anyhow::Result<Kept> {
-    Ok(history.keep(&entry(stored), stored.text().as_bytes())?)
+/// The run of the history that `name` stands for.
+///
+/// # Errors
+/// That there is none; what is wrong with the history.
+pub(crate) fn find(name: &str) -> anyhow::Result<Stored> {
+    let Some(history) = history()? else {
+        return Err(fp_history::Error::Empty.into());
+    };
+    let entry = history.find(name)?;
+    let text = String::from_utf8(history.document(&entry.id)?)?;
+    Stored::read(text).with_context(|| format!("the run {} in the history", entry.id))
+}
+
+/// Other runs of the same method across the same network, with the plan of one of the two.
+///
+/// # Errors
+/// What is wrong with the history.
+pub(crate) fn repeats(first: &Stored, second: &Stored, most: usize) -> anyhow::Result<Vec<Stored>> {
+    // Among so many.
+    const LOOKED_AT: usize = 100;
+    if first.across() != second.across() || most == 0 {
+        return Ok(Vec::new());
+    }
+    let Some(history) = history()? else { return Ok(Vec::new()) };
+    let filter = Filter {
+        method: Some(first.method().to_owned()),
+        far: Some(first.across().to_owned()),
+        ..Filter::default()
+    };
+    let mut repeats = Vec::new();
+    for entry in history.latest(&filter, LOOKED_AT)? {
+        let is_one_of_both = [first.id(), second.id()].contains(&entry.id.as_str());
+        let is_whole = !["invalid", "aborted"].contains(&entry.verdict.as_str());
+        if is_one_of_both || !is_whole || entry.far != first.across() {
+            continue;
+        }
+        let run = Stored::read(String::from_utf8(history.document(&entry.id)?)?)?;
+        let plans = [first, second].map(|run| &run.value()["plan"]);
+        if plans.contains(&&run.value()["plan"]) {
+            repeats.push(run);
+        }
+        if repeats.len() == most {
+            break;
+        }
+    }
+    Ok(repeats)
 }

@@ -2,14 +2,21 @@
 
 mod burst;
 mod calc;
+mod compare;
 mod cost;
+#[cfg(feature = "store")]
 mod data;
 mod document;
 mod far_end;
 mod flow;
+#[cfg(feature = "store")]
 mod history;
 mod iperf3;
 mod iperf3_far_end;
+#[cfg(feature = "store")]
+mod keep;
+#[cfg(not(feature = "store"))]
+#[path = "keep_nothing.rs"]
 mod keep;
 mod lab;
 mod labels;
@@ -58,7 +65,9 @@ enum Command {
     Rfc7640(rfc7640::Args),
     Run(run::Args),
     Report(report::Args),
+    #[cfg(feature = "store")]
     History(history::Args),
+    Compare(compare::Args),
     Lab(lab::Args),
     Sim(sim::Args),
     Calc(calc::Args),
@@ -82,10 +91,12 @@ impl Command {
             | Self::Rfc2544(_)
             | Self::Run(_)
             | Self::Report(_)
-            | Self::History(_)
+            | Self::Compare(_)
             | Self::Lab(_)
             | Self::Calc(_)
             | Self::Schema(_) => Ok(()),
+            #[cfg(feature = "store")]
+            Self::History(_) => Ok(()),
         }
     }
 }
@@ -104,10 +115,12 @@ impl Command {
             Self::Serve(_)
             | Self::Run(_)
             | Self::Report(_)
-            | Self::History(_)
+            | Self::Compare(_)
             | Self::Lab(_)
             | Self::Calc(_)
             | Self::Schema(_) => Cost::open(Duration::ZERO),
+            #[cfg(feature = "store")]
+            Self::History(_) => Cost::open(Duration::ZERO),
         }
     }
 }
@@ -200,7 +213,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Rfc7640(args) => rfc7640::run(args),
         Command::Run(args) => run::run(args),
         Command::Report(args) => report::run(&args),
+        #[cfg(feature = "store")]
         Command::History(args) => history::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Lab(args) => lab::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),

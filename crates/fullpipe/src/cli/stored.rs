@@ -21,17 +21,7 @@ fn find(name: &str) -> anyhow::Result<Stored> {
     if !is_of_history && (name.contains('/') || Path::new(name).exists()) {
         return of_file(Path::new(name));
     }
-    let Some(history) = keep::history()? else {
-        return Err(fp_history::Error::Empty.into());
-    };
-    let entry = history.find(name).map_err(|error| match error {
-        fp_history::Error::Unknown { .. } if !is_of_history => anyhow!(
-            "'{name}' is neither a file nor a run in the history: `fullpipe history` lists them"
-        ),
-        error => error.into(),
-    })?;
-    let text = String::from_utf8(history.document(&entry.id)?)?;
-    Stored::read(text).with_context(|| format!("the run {} in the history", entry.id))
+    keep::find(name)
 }
 
 /// # Errors

@@ -211,7 +211,11 @@ fn what_is_asked_of_the_history_in_vain_is_told() {
     }
     data.run(&[&SIM[..], &["--save"]].concat());
     let run = data.run(&["report", "zzzz"]);
-    assert!(run.stderr.contains("neither a file nor a run"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("neither a run 'zzzz' in the history nor a file"),
+        "{}",
+        run.stderr
+    );
     // Without a folder there is no history, and a run does not miss it.
     let run = fullpipe(&["history"]);
     assert_eq!(run.exit, Some(3), "{}", run.stderr);

@@ -4,11 +4,13 @@
 
 mod bad_input;
 mod broken;
+mod compare;
 mod documents;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod history;
 mod lab;
+mod pdf;
 mod plans;
 mod process;
 mod report;

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use fp_history::{Filter, History, Kept};
+use fp_engine::os::clock;
+use fp_history::{Filter, History};
 
+use super::super::measure::rfc3339;
 use super::super::{Failure, document, keep, stored};
 
 /// Writes `ID.json` for each run; a file that is there is not replaced by another run.
@@ -54,14 +56,10 @@ pub(super) fn import(paths: &[PathBuf]) -> Result<(), Failure> {
         stored::of_file(file).map_err(Failure::bad_input)?;
     }
     let mut history = keep::history_to_write().map_err(Failure::not_run)?;
-    let mut new = 0;
-    for file in &files {
-        let kept = stored::of_file(file)
-            .and_then(|result| keep::import(&mut history, &result))
-            .with_context(|| file.display().to_string())
-            .map_err(Failure::not_run)?;
-        new += usize::from(kept == Kept::New);
-    }
+    // One that has changed since is left out: what was taken is told.
+    let results = files.iter().filter_map(|file| stored::of_file(file).ok());
+    let runs = results.map(|result| (keep::entry(&result), result.text().as_bytes().to_vec()));
+    let new = history.keep_all(runs, &rfc3339(clock::wall())).map_err(Failure::not_run)?;
     let text = format!("{new} runs are new in the history, {} were there\n", files.len() - new);
     document::print(&text)
 }
