@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
     ) -> Result<(Door, FlowHalf), String> {
         let key = random::bytes().map_err(|error| format!("no random bytes: {error}"))?;
         let ports = &self.house.data_ports;
-        let (at, peer) = self.meeting_place(spec.family)?;
+        let (at, peer) = self.meeting_place(spec.family);
         let (opening, port) = flow::listen(at, ports, spec, peer)?;
         let (spec, timing) = (spec.clone(), whole.timing);
         let half = FlowHalf { end: End::Far, trial, flow, spec, timing, key, opening };
@@ -288,16 +288,18 @@ impl<'a> Session<'a> {
     }
 
     /// Where the near end is awaited, and from where if that is known: which address of the other
-    /// family it has is not.
-    fn meeting_place(&self, family: Family) -> Result<(SocketAddr, Option<IpAddr>), String> {
+    /// family it has is not. Where the interface has none of that family, the near end may know one
+    /// of another interface by this end's name.
+    fn meeting_place(&self, family: Family) -> (SocketAddr, Option<IpAddr>) {
         if self.local.is_ipv4() == (family == Family::Ipv4) {
-            return Ok((self.local, Some(self.peer.ip())));
+            return (self.local, Some(self.peer.ip()));
         }
+        let any: IpAddr = match family {
+            Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
+        };
         let other = interfaces::other_family_of(self.local.ip()).ok().flatten();
-        let other = other.ok_or_else(|| {
-            format!("the interface with {} has no {family} address", self.local.ip())
-        })?;
-        Ok((SocketAddr::new(other, self.local.port()), None))
+        (SocketAddr::new(other.unwrap_or(any), self.local.port()), None)
     }
 
     fn start(&mut self, trial: u64, at: Time) {

@@ -83,8 +83,9 @@ pub(super) fn connect(
     stop: &StopFlag,
 ) -> Result<Entered, ConnectError> {
     let name = pairing.far.to_string();
-    let addresses = addresses(&pairing.far, family, deadline, stop)?;
-    let (stream, far) = dial_one_of(&addresses, &name, deadline, stop)?;
+    let all = all_addresses(&pairing.far, deadline, stop)?;
+    let (stream, far) =
+        dial_one_of(&of_family(&pairing.far, &all, family)?, &name, deadline, stop)?;
     let host_error = |error: rustls::Error| ConnectError::Host(error.to_string());
     let tls = tls::near_end(&pairing.secret).map_err(host_error)?;
     let mut channel = Channel::near(tls, stream);
@@ -96,7 +97,8 @@ pub(super) fn connect(
             let pulse = pulse.and_then(|door| Pulse::near(far, &door).ok());
             // An address of the same family would be no other one.
             let is_other = |address: &IpAddr| family_of(*address) != family_of(far.ip());
-            let other_address = other_address.filter(is_other);
+            let by_its_name = || all.iter().map(SocketAddr::ip).find(is_other);
+            let other_address = other_address.filter(is_other).or_else(by_its_name);
             Ok(Entered { channel, far, facts, interface_mtu_bytes, other_address, pulse })
         }
         Admission::WrongToken {} => Err(ConnectError::WrongKey(name)),
@@ -111,16 +113,27 @@ pub(crate) fn addresses(
     deadline: Time,
     stop: &StopFlag,
 ) -> Result<Vec<SocketAddr>, ConnectError> {
-    let found = match &far.host {
-        Host::Address(address) => vec![SocketAddr::new(*address, far.port)],
-        Host::Name(name) => resolve(name, far.port, deadline, stop)?,
-    };
-    let wanted = |address: &SocketAddr| match family {
-        None => true,
-        Some(Family::Ipv4) => address.ip().to_canonical().is_ipv4(),
-        Some(Family::Ipv6) => !address.ip().to_canonical().is_ipv4(),
-    };
-    let usable: Vec<SocketAddr> = found.into_iter().filter(wanted).collect();
+    of_family(far, &all_addresses(far, deadline, stop)?, family)
+}
+
+fn all_addresses(
+    far: &FarAddress,
+    deadline: Time,
+    stop: &StopFlag,
+) -> Result<Vec<SocketAddr>, ConnectError> {
+    match &far.host {
+        Host::Address(address) => Ok(vec![SocketAddr::new(*address, far.port)]),
+        Host::Name(name) => resolve(name, far.port, deadline, stop),
+    }
+}
+
+fn of_family(
+    far: &FarAddress,
+    found: &[SocketAddr],
+    family: Option<Family>,
+) -> Result<Vec<SocketAddr>, ConnectError> {
+    let wanted = |address: &&SocketAddr| family.is_none_or(|f| f == family_of(address.ip()));
+    let usable: Vec<SocketAddr> = found.iter().filter(wanted).copied().collect();
     match (usable.is_empty(), family) {
         (false, _) => Ok(usable),
         (true, None) => Err(ConnectError::UnknownHost(far.host.to_string())),

@@ -64,7 +64,7 @@ impl LiveTestbed {
         if let Some(flow) = trial.flows.iter().find(|f| self.far_address_of(f.family).is_none()) {
             let abort = Abort::Testbed(format!(
                 "the far end {} has told of no {} address on the interface where it is reached: \
-                 leave out the flows of that family",
+                 name it by a name that has one, or leave out the flows of that family",
                 self.far_name, flow.family
             ));
             return Err(abort.into());

@@ -50,3 +50,51 @@ fn classes_get_what_the_network_gave_them() {
     assert!(goodput[1] > goodput[2] && goodput[2] > goodput[3], "{goodput:?}");
     assert!(goodput[0] > goodput[2] && goodput[2] > goodput[4], "{goodput:?}");
 }
+
+/// IPv4 and IPv6 both ways in one trial, each flow with a code point of its own: what both ends count
+/// is what the links passed, to the frame and to the byte.
+#[test]
+fn flows_of_both_families_share_a_trial_and_are_what_the_network_passed() {
+    let folder = Folder::new();
+    let truth = folder.file("truth.json");
+    let mut flows = String::from("schema: fullpipe.flows/1\nflows:\n");
+    for (dscp, family, direction) in
+        [(10, 4, "upload"), (12, 6, "upload"), (14, 4, "download"), (18, 6, "download")]
+    {
+        flows += &format!(
+            "  - {{name: udp {dscp}, transport: udp, family: ipv{family}, direction: {direction}, \
+             dscp: {dscp}, payload: 400, pps: 200}}\n  - {{name: tcp {dscp}, family: ipv{family}, \
+             direction: {direction}, dscp: {}, rate: 2M}}\n",
+            dscp + 20
+        );
+    }
+    let file = folder.written("flows.yaml", &flows);
+    let words = ["flow", "--lab", "fast-ethernet", "-q", "--flows", &file, "-t", "1"];
+    let run = run(&[&words[..], &["--truth", &truth]].concat());
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    let truth: Value = serde_json::from_str(&fs::read_to_string(&truth).unwrap()).unwrap();
+    let singles: Vec<&Value> =
+        run.steps("flow").into_iter().filter(|flow| flow["part"] == "flow").collect();
+    assert_eq!(singles.len(), 8);
+    for flow in singles {
+        let way = if flow["direction"] == "upload" { "near_to_far" } else { "far_to_near" };
+        let passed = &truth[way]["by_dscp"][flow["dscp_sent"].to_string()]["passed"];
+        let (frames, bytes) = (number(passed, "frames"), number(passed, "bytes"));
+        assert_eq!(flow["conserved"], true, "{flow}");
+        if flow["transport"] == "udp" {
+            // Greetings of the two ends besides.
+            let got = number(flow, "packets");
+            assert!(
+                got >= 190.0 && got <= frames && frames <= got + 4.0,
+                "{got} of {frames}: {flow}"
+            );
+            let headers = if flow["family"] == "ipv4" { 46.0 } else { 66.0 };
+            let others = (frames - got) * 100.0;
+            let exact = got * (400.0 + headers);
+            assert!(bytes >= exact && bytes <= exact + others, "{bytes} for {exact}");
+        } else {
+            assert!(number(flow, "payload_bytes") > 0.9 * 250_000.0, "{flow}");
+            assert!(number(flow, "payload_bytes") < bytes, "{flow}");
+        }
+    }
+}
