@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::{ClientError, ClientPlan};
 use crate::control::socket::connect;
-use crate::iperf3::control::{Control, PATIENCE, is_passing};
+use crate::iperf3::control::{Control, ControlError, PATIENCE, is_passing};
 use crate::iperf3::sockets::{tcp_socket, udp_socket};
 use crate::iperf3::traffic::{Role, Socket as StreamSocket, Stream};
 use crate::iperf3::wire::{
@@ -52,7 +52,10 @@ fn one_control(
 ) -> io::Result<Control> {
     let socket = Socket::new(Domain::for_address(far), Type::STREAM.nonblocking(), None)?;
     let mut control = Control::new(connect(socket, far, deadline, stop)?, stop.clone())?;
-    control.write(cookie.as_bytes()).map_err(io::Error::other)?;
+    control.write(cookie.as_bytes()).map_err(|error| match error {
+        ControlError::Broken(source) => source,
+        error => io::Error::other(error),
+    })?;
     Ok(control)
 }
 

@@ -1,6 +1,6 @@
 //! The conversation of one test on its control connection, from the cookie to the results.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use fp_model::Family;
@@ -46,7 +46,7 @@ impl Session {
         let cookie = Cookie::random().map_err(|source| host("make up a cookie", source))?;
         let plan = ClientPlan { family, ..ClientPlan::new(far.clone(), Transport::Tcp) };
         let control = dial::control(&plan, &cookie, stop).map_err(|error| {
-            let again = matches!(error, ClientError::Refused { .. });
+            let again = is_between_tests(&error);
             Unmet { again, error }
         })?;
         let mut session = Self { far: far.to_string(), cookie, control };
@@ -124,6 +124,14 @@ impl Session {
     pub(super) fn untold(&self, what: &str) -> ClientError {
         ClientError::Server { far: self.far.clone(), why: format!("its results have no {what}") }
     }
+}
+
+/// Whether a server may just be closing the socket at which it was listening, to open the next one:
+/// then nobody listens, or who was waiting there is turned away.
+fn is_between_tests(error: &ClientError) -> bool {
+    let turned_away = |kind| matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
+    matches!(error, ClientError::Refused { .. })
+        || matches!(error, ClientError::Host { source, .. } if turned_away(source.kind()))
 }
 
 /// No session, and whether there may be one soon.
