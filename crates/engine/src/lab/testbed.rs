@@ -17,15 +17,28 @@ impl<'a, B: Testbed> Emulated<'a, B> {
     }
 
     fn lateness(&self) -> Result<Emulation, Abort> {
-        self.lab.take_lateness().map_err(|error: LabError| Abort::Testbed(error.to_string()))
+        self.lab.take_lateness().map_err(broken)
     }
+
+    /// Frames so far that no link of the network dropped.
+    fn lost_frames(&self) -> Result<u64, Abort> {
+        Ok(self.lab.truth().map_err(broken)?.frames_lost_by_the_lab())
+    }
+}
+
+fn broken(error: LabError) -> Abort {
+    Abort::Testbed(error.to_string())
 }
 
 impl<B: Testbed> Testbed for Emulated<'_, B> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         // What was late before is no matter.
         self.lateness()?;
-        let seen = self.bed.run(trial)?;
-        Ok(Observation { emulation: Some(self.lateness()?), ..seen })
+        let lost_before = self.lost_frames()?;
+        let mut seen = self.bed.run(trial)?;
+        // The emulation runs on the near end's host and is as much part of the tester.
+        seen.near.dropped_packets += self.lost_frames()? - lost_before;
+        seen.emulation = Some(self.lateness()?);
+        Ok(seen)
     }
 }
