@@ -155,6 +155,27 @@ impl Passage {
         }
         points
     }
+
+    /// How far, in frames, the admissions stray from `frames_s` in a second: those of two buckets, each
+    /// at its own beat, by up to a frame of each. The twentieth that strays farthest each way is not
+    /// counted. `None` of none.
+    pub(super) fn strays(&self, frames_s: f64) -> Option<f64> {
+        let admissions = self.admissions();
+        let mut beyond: Vec<f64> =
+            admissions.iter().map(|(at, passed)| passed - frames_s * at).collect();
+        beyond.sort_by(f64::total_cmp);
+        let twentieth = beyond.len() / 20;
+        let least = beyond.get(twentieth)?;
+        let most = beyond.get(beyond.len().checked_sub(twentieth + 1)?)?;
+        Some(most - least)
+    }
+
+    /// How many frames passed from the first admission to the last.
+    pub(super) fn admitted(&self) -> f64 {
+        let admissions = self.admissions();
+        let ends = admissions.first().zip(admissions.last());
+        ends.map_or(0.0, |((_, first), (_, last))| last - first)
+    }
 }
 
 /// What the time between the first and the last of `part` frames is of that of `whole`.
@@ -198,6 +219,22 @@ pub(super) fn slope(points: &[(f64, f64)]) -> Option<f64> {
         .filter(|((x, _), (later_x, _))| later_x > x)
         .map(|((x, y), (later_x, later_y))| (later_y - y) / (later_x - x));
     middle_mean(slopes.collect())
+}
+
+/// The slope of the steeper ones of the stretches of `span` between points, one that is found in many
+/// of them: for a row that now and then falls behind, and never wins.
+pub(super) fn slope_of_most(points: &[(f64, f64)], span: f64) -> Option<f64> {
+    let whole = points.last()?.0 - points.first()?.0;
+    let apart = libm::ceil(span / whole * (points.len() - 1) as f64).max(1.0) as usize;
+    let apart = apart.min(points.len().div_ceil(2));
+    let pairs = points.iter().zip(points.get(apart..)?);
+    let rises = pairs.filter(|((x, _), (later_x, _))| later_x > x);
+    let mut slopes: Vec<f64> =
+        rises.map(|((x, y), (later_x, later_y))| (later_y - y) / (later_x - x)).collect();
+    slopes.sort_by(f64::total_cmp);
+    let quarters = slopes.len() / 4;
+    let steeper = slopes.get(2 * quarters..slopes.len() - quarters)?;
+    (!steeper.is_empty()).then(|| steeper.iter().sum::<f64>() / steeper.len() as f64)
 }
 
 /// Steps in what is averaged, such as those of whole frames, do not show in it as in a median.
@@ -264,6 +301,18 @@ mod tests {
         let constraints = passage.constraints(10e-6);
         assert!((constraints[0].at - 42.0 * 12e-6).abs() < 1e-9);
         assert!((passage.behind_the_line(10e-6) - 87.0 * 2e-6).abs() < 1e-9);
+    }
+
+    /// One each 6 ms; every tenth comes 0.3 ms late, and so does all that follows.
+    #[test]
+    fn a_row_that_falls_behind_now_and_then_is_as_steep_as_most_of_it() {
+        let behind = |k: u32| 0.3 * f64::from(k / 10);
+        let points: Vec<_> =
+            (0..41).map(|k| (6.0 * f64::from(k) + behind(k), f64::from(k))).collect();
+        let steep = slope_of_most(&points, 25.0).unwrap();
+        assert!((steep * 6.0 - 1.0).abs() < 1e-9, "{steep}");
+        assert!((slope(&points).unwrap() * 6.0 - 1.0).abs() > 4e-3);
+        assert_eq!(slope_of_most(&[(0.0, 1.0)], 25.0), None);
     }
 
     #[test]

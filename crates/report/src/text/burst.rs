@@ -196,8 +196,11 @@ fn rate_between(bounds: &Bounds) -> String {
 }
 
 fn bytes_between(bounds: &Bounds) -> String {
-    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most]
-        .map(|bytes| grouped(bytes.max(0.0).round() as u64));
+    let bytes = |bytes: f64| match bytes.is_finite() {
+        true => grouped(bytes.max(0.0).round() as u64),
+        false => String::from("not known"),
+    };
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(bytes);
     format!("{estimate} bytes ({least} … {most})")
 }
 

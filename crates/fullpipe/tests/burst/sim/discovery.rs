@@ -54,7 +54,7 @@ proptest! {
 
     #[test]
     fn any_policer_is_found(
-        cbs in 8_000_f64.ln()..1_000_000_f64.ln(), cir in 2e6_f64.ln()..500e6_f64.ln(),
+        cbs in 8_000_f64.ln()..1_000_000_f64.ln(), cir in 1e6_f64.ln()..500e6_f64.ln(),
         charge in prop::sample::select(CHARGES.to_vec()),
     ) {
         let (cbs_bytes, cir) = (cbs.exp() as u64, Rate::bps(cir.exp() as u64));
@@ -69,9 +69,9 @@ proptest! {
         prop_assert_eq!(charge.layer, Some(layer_and_offset), "{:?}", found);
         prop_assert!(off_percent(cir_bps.estimate, cir.as_bps() as f64).abs() < 0.5, "{found:?}");
         prop_assert!(off_percent(cbs.estimate, cbs_bytes as f64).abs() < 3.0, "{found:?}");
-        // Ten seconds, unless the bucket takes more than one to be full.
+        // Ten seconds, unless the bucket takes about as long to be full: it has to be so once more.
         let fills_s = cbs_bytes as f64 * 8.0 / cir.as_bps() as f64;
-        prop_assert!(took_s < if fills_s < 1.0 { 10.0 } else { 10.0 * fills_s }, "{took_s}");
+        prop_assert!(took_s < 10_f64.max(1.25 * fills_s + 6.0), "{took_s} {found:?}");
     }
 
     /// An excess bucket that marks nothing: it is found with intervals that hold it, or what is said
@@ -86,7 +86,9 @@ proptest! {
         prop_assume!(cbs >= 6_000.0 && ebs >= 6_000.0 && cbs + ebs < 1e6);
         let mut police = PoliceSpec::single_bucket(Rate::bps(cir as u64), cbs as u64);
         (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(eir as u64), ebs as u64);
-        let found = discover(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        let (found, took_s) =
+            discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        prop_assert!(took_s < 12.0, "{took_s} {found:?}");
         let Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, .. } = &found.found else {
             return Err(TestCaseError::fail(format!("{found:?}")));
         };

@@ -9,6 +9,7 @@ use fp_model::{Abort, BurstsLoad, PacketLayout, Rate};
 use super::Search;
 use super::buckets::Buckets;
 use super::charge::{SHORT_FRAMES_LAST_S, SHORT_FRAMES_S, ShortFrames};
+use super::policer::DEEPER;
 use super::second::{self, Look, TwoBuckets};
 use crate::burst::estimate::Refill;
 use crate::burst::passage::Passage;
@@ -18,7 +19,9 @@ use crate::burst::{Alone, Charge, Discovered, SecondBucket};
 const LOOK_SLOWER: f64 = 0.1;
 const LOOK_FASTER: f64 = 5.0;
 const LOOK_LINE_SHARE: f64 = 0.95;
-const LOOKS_BETWEEN: [f64; 3] = [0.25, 0.5, 0.75];
+/// Where, by ratio, between these two rates more looks are taken: of bursts that take long fewer.
+const LOOKS_BETWEEN: &[f64] = &[0.25, 0.5, 0.75];
+const LONG_LOOKS_BETWEEN: &[f64] = &[0.5];
 /// Frames that show the depth in a burst.
 const LOOK_ADMISSIONS: f64 = 30.0;
 const LOOK_FRAMES_MAX: f64 = 200_000.0;
@@ -26,14 +29,17 @@ const LOOK_BURSTS: u32 = 3;
 const LOOK_LONG: Duration = Duration::from_millis(150);
 const LOOK_LASTS_MAX_S: f64 = 0.5;
 const LOOK_IDLE_MIN_S: f64 = 0.005;
+/// One of two buckets may take so many times as long to fill as both together.
+const LOOK_IDLE_FILLS: f64 = 10.0;
 const LOOK_IDLE_S: f64 = 0.3;
-const LOOK_LONGER: f64 = 5.0;
+const LOOK_IDLE_SLOWLY: f64 = 1.7;
+const LOOK_LONGER: f64 = 2.5;
 const LOOK_DEEPER: f64 = 1.5;
-const LOOK_IDLE_MAX: Duration = Duration::from_millis(700);
+const LOOK_IDLE_MAX: Duration = Duration::from_secs(2);
 /// The pause before a burst was so much longer than both buckets take to fill.
 const LOOK_SURELY: f64 = 1.15;
-/// Buckets that had been deeper after a longer pause were not full.
-const DEEPER: f64 = 1.03;
+/// What is found of less than so many frames is no bucket.
+const LEAST_FRAMES: f64 = 2.0;
 
 /// What was found of a second bucket that leaves no mark.
 pub(super) enum Apart {
@@ -50,12 +56,17 @@ impl Search<'_, '_> {
         let Some(mut looking) = looking else { return Ok(Apart::NotLooked) };
         loop {
             let [slow, fast] = looking.faster_frames_s;
-            let mut looks = self.looks(&looking, [slow, fast])?;
+            let takes = looking.takes(slow) + looking.takes(fast) + self.settle() * 2;
+            if !self.has_time_for(takes) {
+                return Ok(Apart::NotLooked);
+            }
+            let mut looks = self.looks(&looking, &[slow, fast])?;
             if looks.len() == 2 && second::is_one(&looks) {
                 return Ok(Apart::One(looking.alone(&looks)));
             }
-            let between = LOOKS_BETWEEN.map(|share| slow * libm::pow(fast / slow, share));
-            looks.extend(self.looks(&looking, between)?);
+            let shares = if looking.is_long(slow) { LONG_LOOKS_BETWEEN } else { LOOKS_BETWEEN };
+            let between = shares.iter().map(|share| slow * libm::pow(fast / slow, *share));
+            looks.extend(self.looks(&looking, &between.collect::<Vec<_>>())?);
             let found = second::fit(&looks, looking.refill.bytes_s);
             if let Some(found) = found.filter(|found| looking.met_full(found)) {
                 return Ok(Apart::Two(found.in_bytes(looking.charged_bytes)));
@@ -67,14 +78,10 @@ impl Search<'_, '_> {
         }
     }
 
-    fn looks<const N: usize>(
-        &mut self,
-        at: &Looking,
-        faster_frames_s: [f64; N],
-    ) -> Result<Vec<Look>, Abort> {
+    fn looks(&mut self, at: &Looking, faster_frames_s: &[f64]) -> Result<Vec<Look>, Abort> {
         let mut looks = Vec::new();
         for faster_frames_s in faster_frames_s {
-            looks.extend(self.look(at, faster_frames_s)?);
+            looks.extend(self.look(at, *faster_frames_s)?);
         }
         Ok(looks)
     }
@@ -82,11 +89,9 @@ impl Search<'_, '_> {
     /// How deep the buckets look to bursts that come so much faster than they refill.
     fn look(&mut self, at: &Looking, faster_frames_s: f64) -> Result<Option<Look>, Abort> {
         let frames_s = at.refill.bytes_s + faster_frames_s;
-        let admitted_s = faster_frames_s.min(at.refill.bytes_s);
-        let lasts = 1.15 * at.depth_frames / faster_frames_s + LOOK_ADMISSIONS / admitted_s;
-        let frames = (lasts * frames_s).min(LOOK_FRAMES_MAX);
-        let lasts = Duration::from_secs_f64(lasts);
-        let bursts = if lasts + at.idle > LOOK_LONG { 1 } else { LOOK_BURSTS };
+        let lasts = at.lasts(faster_frames_s);
+        let frames = (lasts.as_secs_f64() * frames_s).min(LOOK_FRAMES_MAX);
+        let bursts = if at.is_long(faster_frames_s) { 1 } else { LOOK_BURSTS };
         let on_the_line = f64::from(at.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
         let load = BurstsLoad {
             frame_bytes: at.frame_bytes,
@@ -97,7 +102,7 @@ impl Search<'_, '_> {
         };
         let of = format!("{:.2} times both rates", frames_s / at.refill.bytes_s);
         let seen = self.trial(&of, load, at.idle)?;
-        Ok(Look::at(&Passage::of_all(&seen), at.refill))
+        Ok(Look::at(&Passage::of_all(&seen), at.refill, at.charged_bytes))
     }
 }
 
@@ -114,6 +119,8 @@ pub(super) struct Looking {
     line_faster_frames_s: f64,
     rested_frames: f64,
     idle: Duration,
+    /// Waited after a trial.
+    settled: Duration,
     /// With a longer pause than at first.
     again: bool,
 }
@@ -146,7 +153,8 @@ impl Looking {
         let most = (LOOK_LINE_SHARE * line_frames_s).min(SHORT_FRAMES_S) - refill.bytes_s;
         let least = (LOOK_SLOWER * refill.bytes_s).max(depth_frames / LOOK_LASTS_MAX_S);
         let filled_s = buckets.frames * frames_longest / refill.bytes_s;
-        let idle_s = (4.0 * filled_s).clamp(LOOK_IDLE_MIN_S, LOOK_IDLE_S.max(1.3 * filled_s));
+        let idle_s = (LOOK_IDLE_FILLS * filled_s)
+            .clamp(LOOK_IDLE_MIN_S, LOOK_IDLE_S.max(LOOK_IDLE_SLOWLY * filled_s));
         let idle = Duration::from_secs_f64(idle_s.min(60.0));
         (least < 0.5 * most && idle <= LOOK_IDLE_MAX).then_some(Self {
             frame_bytes,
@@ -157,8 +165,27 @@ impl Looking {
             line_faster_frames_s: frames_longest / search.slot_s() - refill.bytes_s,
             rested_frames,
             idle,
+            settled: search.settle(),
             again: false,
         })
+    }
+
+    /// A burst that comes so much faster than the refill, until it has shown the depth.
+    fn lasts(&self, faster_frames_s: f64) -> Duration {
+        let admitted_s = faster_frames_s.min(self.refill.bytes_s);
+        let empties_s = 1.15 * self.depth_frames / faster_frames_s;
+        Duration::from_secs_f64(empties_s + LOOK_ADMISSIONS / admitted_s)
+    }
+
+    /// One such burst has to do.
+    fn is_long(&self, faster_frames_s: f64) -> bool {
+        self.lasts(faster_frames_s) + self.idle > LOOK_LONG
+    }
+
+    /// A trial of them with its pauses.
+    fn takes(&self, faster_frames_s: f64) -> Duration {
+        let each = self.lasts(faster_frames_s) + self.idle;
+        if self.is_long(faster_frames_s) { each } else { each * LOOK_BURSTS + self.idle }
     }
 
     fn alone(&self, looks: &[Look]) -> Alone {
@@ -174,10 +201,16 @@ impl Looking {
         self.again = true;
     }
 
-    /// Whether the bursts that these buckets are found by met them full.
+    /// Whether the bursts that these buckets are found by are buckets and were met full: after the pause, and where
+    /// there was one burst in a trial, what is waited after each trial.
     fn met_full(&self, found: &TwoBuckets) -> bool {
+        if found.cbs.estimate.min(found.ebs.estimate) < LEAST_FRAMES {
+            return false;
+        }
         let rested = found.depth_frames(self.line_faster_frames_s) * DEEPER >= self.rested_frames;
-        rested && found.filled_after().mul_f64(LOOK_SURELY) <= self.idle
+        let [_, fast] = self.faster_frames_s;
+        let settled = if self.is_long(fast) { self.settled } else { Duration::ZERO };
+        rested && found.filled_after().mul_f64(LOOK_SURELY) <= self.idle + settled
     }
 }
 

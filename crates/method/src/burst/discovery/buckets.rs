@@ -11,11 +11,20 @@ use crate::burst::passage::Passage;
 use crate::burst::{SecondBucket, median, overload};
 
 /// Both buckets of a policer, in frames.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Buckets {
     pub(super) refill: Refill,
     pub(super) frames: f64,
     pub(super) excess: Option<(f64, f64)>,
+    /// They refill unevenly, as two buckets do that leave no mark: that takes longer to measure.
+    is_uneven: bool,
 }
+
+/// Frames whose admission shows the refill, and how long they may take that show an uneven one.
+const WATCHED_FRAMES: f64 = 40.0;
+const WATCHED_UNEVEN_FRAMES: f64 = 250.0;
+const WATCHED_UNEVEN_MAX_S: f64 = 0.8;
+const WATCHED_MIN_S: f64 = 0.03;
 
 impl Buckets {
     pub(super) fn of(seen: &Seen, slot_s: f64) -> Option<Self> {
@@ -24,7 +33,25 @@ impl Buckets {
         let excess = second(seen, slot_s, 1.0)
             .and_then(|(refill, depth)| Some((refill.bytes_s, depth?.bytes)));
         let frames = frames_deep(&bursts, depth, refill)?;
-        (frames >= 1.0).then_some(Self { refill, frames, excess })
+        let stray = |burst: &Passage| burst.strays(refill.bytes_s);
+        let stray_frames = median(bursts.iter().filter_map(stray).collect())?;
+        let admitted = bursts.iter().map(Passage::admitted).fold(1.0, f64::max);
+        let uncertainty = refill.uncertainty.max(stray_frames / admitted);
+        let refill = Refill { uncertainty, ..refill };
+        let is_uneven = stray_frames > overload::UNEVEN_FRAMES;
+        (frames >= 1.0).then_some(Self { refill, frames, excess, is_uneven })
+    }
+
+    /// Less than this was seen of them.
+    pub(super) fn at_least(self, frames: f64) -> Self {
+        Self { frames: self.frames.max(frames), ..self }
+    }
+
+    /// How long admissions are watched to know a refill of so many frames a second.
+    pub(super) fn watched_s(&self, frames_s: f64) -> f64 {
+        let watched_s = WATCHED_FRAMES / frames_s;
+        let uneven_s = (WATCHED_UNEVEN_FRAMES / frames_s).min(WATCHED_UNEVEN_MAX_S);
+        if self.is_uneven { watched_s.max(uneven_s) } else { watched_s }
     }
 
     /// How long both take to be full.
@@ -43,13 +70,14 @@ impl Buckets {
             Some((frames_s, _)) => frames_s.min(self.refill.bytes_s),
             None => self.refill.bytes_s,
         };
-        Duration::from_secs_f64((1.2 * drain + (40.0 / slowest).max(0.03)).min(60.0))
+        let watched_s = self.watched_s(slowest).max(WATCHED_MIN_S);
+        Duration::from_secs_f64((1.2 * drain + watched_s).min(60.0))
     }
 }
 
 /// The depth that the fewest frames contradict; of two buckets none may be, and what nearly all frames
 /// show is an idea of it.
-pub(super) fn frames_deep(bursts: &[Passage], depth: Option<Depth>, refill: Refill) -> Option<f64> {
+fn frames_deep(bursts: &[Passage], depth: Option<Depth>, refill: Refill) -> Option<f64> {
     let shown = || bursts.iter().filter_map(|burst| second::depth(burst, refill)).collect();
     depth.map(|depth| depth.bytes).or_else(|| median(shown()))
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use fp_model::{Abort, Layer, PacketLayout, Rate};
 
 use super::Search;
+use super::buckets::Buckets;
 use super::policer::REFINE_BURSTS;
 use crate::burst::estimate::Refill;
 use crate::burst::passage::Passage;
@@ -15,6 +16,9 @@ use crate::burst::{Bounds, Charge, Lengths, overload};
 pub(super) const SHORT_FRAMES_S: f64 = 150_000.0;
 pub(super) const SHORT_FRAME_MIN: u32 = 128;
 pub(super) const SHORT_FRAMES_LAST_S: f64 = 0.04;
+/// Of bursts that last longer so many have to do.
+const SHORT_FRAMES_LONG: Duration = Duration::from_millis(100);
+const LONG_BURSTS: u32 = 2;
 /// A charge that is none of the known ones is measured again so often.
 const CHARGE_REPEATS: u32 = 4;
 /// How far the rates of a pair of lengths may be off a known way of counting.
@@ -38,13 +42,14 @@ impl Search<'_, '_> {
     pub(super) fn charge(
         &mut self,
         lengths: &Lengths,
-        long: Refill,
+        buckets: &Buckets,
     ) -> Result<(Charge, Option<ShortFrames>), Abort> {
-        let long_bytes = f64::from(self.frame_bytes);
+        let (long, long_bytes) = (buckets.refill, f64::from(self.frame_bytes));
         let least_bytes = lengths.tested.iter().copied().min().unwrap_or(SHORT_FRAME_MIN);
         let short_bytes = self.short_frame(least_bytes, 1.5 * long.bytes_s * long_bytes);
         let short_frames_s = long.bytes_s * long_bytes / f64::from(short_bytes);
-        let lasts = Duration::from_secs_f64((60.0 / short_frames_s).max(SHORT_FRAMES_LAST_S));
+        let watched_s = 1.5 * buckets.watched_s(short_frames_s);
+        let lasts = Duration::from_secs_f64(watched_s.max(SHORT_FRAMES_LAST_S));
         let lengths_bytes = [f64::from(short_bytes), long_bytes];
         let framing_bytes = self.run.plan.framing_bytes();
         let mut trials = 0;
@@ -82,7 +87,7 @@ impl Search<'_, '_> {
         let mut load = self.port.load(frame_bytes, lasts);
         load.frames_per_burst = (lasts.as_secs_f64() * offered_frames_s) as u32;
         load.rate_l1 = Some(Rate::bps((offered_frames_s * on_the_line) as u64));
-        load.bursts = REFINE_BURSTS;
+        load.bursts = if lasts > SHORT_FRAMES_LONG { LONG_BURSTS } else { REFINE_BURSTS };
         load.period = lasts.mul_f64(1.3);
         let seen = self.trial(&format!("frames of {frame_bytes} bytes"), load, Duration::ZERO)?;
         let passages = Passage::of_all(&seen);

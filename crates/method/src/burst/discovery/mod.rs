@@ -19,7 +19,9 @@ use fp_model::{Abort, BurstReport, BurstsLoad, Direction};
 
 use super::estimate::{Depth, Refill};
 use super::overload::{self, Port};
+use super::passage::Passage;
 use super::{Bounds, Discovered, Discovery, Lengths, Offer, Run, Seen, Step, arrived_frames};
+use crate::path::settle;
 use shaper::before_a_shaper;
 use shows::Shows;
 
@@ -35,6 +37,9 @@ const UNKNOWN_IDLE: Duration = Duration::from_millis(300);
 /// A burst of which fewer frames arrive in time is sent again after such a pause.
 const ARRIVED_MIN: u64 = 3;
 const SLOW_QUEUE: Duration = Duration::from_secs(3);
+/// What is not asked for is left out if it would take longer in all, with some 1.5 s for path MTU and
+/// round trip before: ten seconds are a goal, but for buckets that take as long to fill.
+const TAKES_MAX: Duration = Duration::from_millis(8500);
 
 /// Finds out what stands in one direction.
 pub(super) fn discover(
@@ -46,7 +51,10 @@ pub(super) fn discover(
     let ports = overload::find_lines(run, &[direction], frame_bytes)?;
     let Some((slowest, seen)) = ports.into_iter().next() else { return Ok(()) };
     let port = before_a_shaper(&seen, slowest, frame_bytes);
-    let mut search = Search { run, port, frame_bytes, trials: 1, sending: Duration::ZERO };
+    let mut drawn = Drawn::default();
+    let (sending, takes) = (Duration::ZERO, overload::UNKNOWN_LINE_PERIOD + settle(run.rtt));
+    drawn.add(&seen, takes);
+    let mut search = Search { run, port, frame_bytes, trials: 1, sending, takes, drawn };
     // What the first bursts may have left in a queue goes first.
     let idle = UNKNOWN_IDLE + overload::lines_last(slowest.slot_s(frame_bytes));
     let found = search.search(lengths, idle)?;
@@ -64,6 +72,42 @@ struct Search<'a, 'b> {
     frame_bytes: u32,
     trials: u32,
     sending: Duration,
+    /// All trials so far, their pauses included.
+    takes: Duration,
+    drawn: Drawn,
+}
+
+/// Frames that came out of a bucket until it refused the first. It was full when the run began unless
+/// somebody else uses it, and is as deep as these frames are more than what came back meanwhile.
+#[derive(Debug, Default)]
+struct Drawn {
+    frames: u32,
+    /// From the first of them to now, about.
+    since: Duration,
+    is_empty: bool,
+}
+
+impl Drawn {
+    /// The bursts of a trial that takes so long.
+    fn add(&mut self, seen: &Seen, takes: Duration) {
+        for burst in Passage::of_all(seen) {
+            if self.is_empty {
+                return;
+            }
+            let whole = burst.spans.first().filter(|span| span.first == 0);
+            let frames = whole.map_or(0, |span| span.frames);
+            self.frames += frames;
+            self.is_empty = frames < burst.frames;
+        }
+        if !self.is_empty {
+            self.since += takes;
+        }
+    }
+
+    /// How many frames were in it, if `frames_s` come back in a second; no more than there were.
+    fn depth_frames(&self, frames_s: f64) -> f64 {
+        f64::from(self.frames) - frames_s * self.since.as_secs_f64()
+    }
 }
 
 impl Search<'_, '_> {
@@ -72,9 +116,7 @@ impl Search<'_, '_> {
         for lasts in LASTS {
             let seen = self.burst(self.frame_bytes, lasts, 1, idle)?;
             match self.shows(&seen) {
-                Shows::Policer { refill, frames } => {
-                    return self.policer(lengths, refill, frames);
-                }
+                Shows::Policer(buckets) => return self.policer(lengths, buckets),
                 // Once may have been a stall of the receiver.
                 Shows::Waiting if waited => return self.shaper(lengths, &seen),
                 Shows::LongWaiting => return self.shaper(lengths, &seen),
@@ -114,12 +156,26 @@ impl Search<'_, '_> {
     fn trial(&mut self, of: &str, load: BurstsLoad, idle: Duration) -> Result<Seen, Abort> {
         let direction = self.port.direction;
         self.trials += 1;
-        self.sending += load.period * load.bursts + idle;
+        let sending = load.period * load.bursts + idle;
+        let takes = sending + self.settle();
+        (self.sending, self.takes) = (self.sending + sending, self.takes + takes);
         let name = format!("discovery, {direction}: {of}");
         let seen = self.run.bursts(name, &[Offer { direction, load }], idle)?;
-        seen.into_iter().next().ok_or_else(|| {
+        let seen = seen.into_iter().next().ok_or_else(|| {
             Abort::Testbed(format!("{direction}: a trial of bursts brought no observation"))
-        })
+        })?;
+        self.drawn.add(&seen, takes);
+        Ok(seen)
+    }
+
+    /// Nothing is sent for so long after a trial.
+    fn settle(&self) -> Duration {
+        settle(self.run.rtt)
+    }
+
+    /// Whether something that takes so long may still be tried.
+    fn has_time_for(&self, takes: Duration) -> bool {
+        self.takes + takes <= TAKES_MAX
     }
 
     fn slot_s(&self) -> f64 {

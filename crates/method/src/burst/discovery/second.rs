@@ -22,6 +22,8 @@ use crate::burst::{Bounds, median};
 const SHOWN: f64 = 0.9;
 /// What frames show of a depth is as exact as that, in frames, for they pass whole.
 const WHOLE_FRAMES: f64 = 1.5;
+/// What the tester's own messages take out of the buckets at most.
+const OWN_BYTES_S: f64 = 1500.0;
 /// Excess rates that are tried, as shares of both.
 const LEAST_SHARE: f64 = 0.01;
 const MOST_SHARE: f64 = 0.99;
@@ -49,8 +51,8 @@ pub(super) struct TwoBuckets {
 }
 
 impl Look {
-    /// At bursts that began with full buckets; the middle one of them.
-    pub(super) fn at(bursts: &[Passage], refill: Refill) -> Option<Self> {
+    /// At bursts that began with full buckets; the middle one of them. A frame costs `charged_bytes`.
+    pub(super) fn at(bursts: &[Passage], refill: Refill, charged_bytes: f64) -> Option<Self> {
         let of_bursts = |of: fn(&Passage, Refill) -> Option<f64>| {
             median(bursts.iter().filter_map(|burst| of(burst, refill)).collect())
         };
@@ -63,7 +65,10 @@ impl Look {
         Some(Self {
             faster_frames_s: offered - refill.bytes_s,
             depth_frames: median(depths)?,
-            off_frames: WHOLE_FRAMES + off_refill + (most - least) / 2.0,
+            off_frames: WHOLE_FRAMES
+                + OWN_BYTES_S * lasted / charged_bytes
+                + off_refill
+                + (most - least) / 2.0,
         })
     }
 }
@@ -115,10 +120,12 @@ pub(super) fn fit(looks: &[Look], both_frames_s: f64) -> Option<TwoBuckets> {
         shares.filter_map(|share| Fit::at(looks, share * both_frames_s, factor)).collect();
     let possible: Vec<&Fit> = fits.iter().filter(|fit| fit.worst <= 1.0).collect();
     let likeliest = possible.iter().min_by(|one, other| one.worst.total_cmp(&other.worst))?;
+    let most = MOST_SHARE * both_frames_s;
+    let likeliest = Fit::nearest(looks, likeliest.eir.estimate, factor, most)?;
     let bounds = |of: fn(&Fit) -> Bounds| {
         let least = possible.iter().map(|fit| of(fit).at_least).reduce(f64::min)?;
         let most = possible.iter().map(|fit| of(fit).at_most).reduce(f64::max)?;
-        Some(Bounds { estimate: of(likeliest).estimate, at_least: least.max(0.0), at_most: most })
+        Some(Bounds { estimate: of(&likeliest).estimate, at_least: least.max(0.0), at_most: most })
     };
     let eir = bounds(|fit| fit.eir)?;
     let cir = Bounds {
@@ -156,6 +163,22 @@ struct Fit {
 }
 
 impl Fit {
+    /// The best one with an EIR within `factor` of this, and no higher than `most`.
+    fn nearest(looks: &[Look], eir: f64, factor: f64, most: f64) -> Option<Self> {
+        const THIRDS: u32 = 30;
+        let worst = |eir: f64| Self::at(looks, eir, factor).map_or(f64::INFINITY, |fit| fit.worst);
+        let (mut least, mut most) = (eir / factor, most.min(eir * factor));
+        for _ in 0..THIRDS {
+            let third = (most - least) / 3.0;
+            if worst(least + third) < worst(most - third) {
+                most -= third;
+            } else {
+                least += third;
+            }
+        }
+        Self::at(looks, (least + most) / 2.0, factor)
+    }
+
     /// With the EIR known to a `factor`: a straight line through the depths over the share of the committed bucket that each sees.
     fn at(looks: &[Look], eir: f64, factor: f64) -> Option<Self> {
         let points: Vec<(f64, &Look)> =
@@ -210,7 +233,7 @@ mod tests {
         assert!(!is_one(&looks));
         let found = fit(&looks, 4000.0).unwrap();
         for (found, truth) in [(found.eir, 1000.0), (found.cbs, 50.0), (found.ebs, 80.0)] {
-            assert!((found.estimate / truth - 1.0).abs() < 0.02, "{found:?}");
+            assert!((found.estimate / truth - 1.0).abs() < 0.001, "{found:?}");
             assert!(found.at_least <= truth && truth <= found.at_most, "{found:?}");
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use fp_model::BurstReport;
 
-use super::buckets::frames_deep;
+use super::buckets::Buckets;
 use super::{Search, Seen};
 use crate::burst::estimate::{Depth, Refill};
 use crate::burst::passage::{Passage, Point, slope};
@@ -31,10 +31,7 @@ const STALL_MAX_S: f64 = 0.06;
 pub(super) enum Shows {
     /// Too little to tell.
     Nothing,
-    Policer {
-        refill: Refill,
-        frames: f64,
-    },
+    Policer(Buckets),
     /// Everything was held back, frame by frame.
     Waiting,
     /// For longer than any stall of the tester.
@@ -53,11 +50,9 @@ impl Search<'_, '_> {
         let Some((refill, depth)) = overload::bucket(&conforming, slot_s, 1.0) else {
             return Shows::Nothing;
         };
-        match frames_deep(&conforming, depth, refill) {
-            Some(frames)
-                if enough && is_policed(&conforming, depth, refill, slot_s) && frames >= 1.0 =>
-            {
-                Shows::Policer { refill, frames }
+        match Buckets::of(seen, slot_s) {
+            Some(buckets) if enough && is_policed(&conforming, depth, refill, slot_s) => {
+                Shows::Policer(buckets)
             }
             Some(_) | None => Shows::Nothing,
         }
@@ -144,12 +139,6 @@ fn is_regular(burst: &Passage, slot_s: f64) -> bool {
 fn is_even(burst: &Passage, refill: Refill) -> bool {
     const ADMISSIONS_MIN: usize = 60;
     const FRAMES_MAX: f64 = 4.0;
-    let admissions = burst.admissions();
-    let mut beyond: Vec<f64> =
-        admissions.iter().map(|(at, passed)| passed - refill.bytes_s * at).collect();
-    beyond.sort_by(f64::total_cmp);
-    let twentieth = beyond.len() / 20;
-    let inner = beyond.get(twentieth).zip(beyond.get(beyond.len().saturating_sub(twentieth + 1)));
-    let strays = inner.map_or(f64::INFINITY, |(least, most)| most - least);
-    admissions.len() >= ADMISSIONS_MIN && strays <= FRAMES_MAX
+    let strays = burst.strays(refill.bytes_s).unwrap_or(f64::INFINITY);
+    burst.admissions().len() >= ADMISSIONS_MIN && strays <= FRAMES_MAX
 }
