@@ -18,7 +18,7 @@ use super::lateness::Lateness;
 use super::packet::{corrupt, dscp_if_routed, remark, wire_bytes};
 use super::truth::DirectionTruth;
 use super::wiring::{Cable, ROUTER, Wiring};
-use crate::os::packet::{PacketReceiver, PacketSender, ReceivedFrame};
+use crate::os::packet::{PacketReceiver, PacketSender};
 use crate::os::{clock, schedule};
 
 /// What the owner of a lab asks of its forwarder.
@@ -73,8 +73,9 @@ impl Forwarder {
         let _ = schedule::run_rather_than_others();
         let mut received_at = Time::ZERO;
         while self.attend() {
-            let clocks = Clocks::read();
-            let received = self.near_to_far.receive(&clocks) + self.far_to_near.receive(&clocks);
+            let mut clocks = Clocks::read();
+            let received =
+                self.near_to_far.receive(&mut clocks) + self.far_to_near.receive(&mut clocks);
             self.near_to_far.release(clocks.now);
             self.far_to_near.release(clocks.now);
             self.near_to_far.answer(&mut self.far_to_near);
@@ -158,9 +159,17 @@ impl Clocks {
         Self { wall_ahead_ns: clock::wall_ahead_of_monotonic(), now: clock::now() }
     }
 
-    /// The kernel stamps frames with the wall clock, which may have been set since.
-    fn arrival(&self, frame: &ReceivedFrame<'_>) -> Time {
-        clock::monotonic(frame.arrived_at_wall, self.wall_ahead_ns).min(self.now)
+    /// When a frame arrived that the kernel stamped with the wall clock.
+    ///
+    /// One that seems to come from the future has arrived since the clocks were read, by many
+    /// milliseconds if the host stood still in between; or the wall clock was set.
+    fn arrival(&mut self, stamped: Time) -> Time {
+        let arrived = clock::monotonic(stamped, self.wall_ahead_ns);
+        if arrived <= self.now {
+            return arrived;
+        }
+        *self = Self::read();
+        clock::monotonic(stamped, self.wall_ahead_ns).min(self.now)
     }
 }
 
@@ -211,12 +220,12 @@ impl Lane {
     }
 
     /// Takes frames that have arrived, at most a batch, and returns how many.
-    fn receive(&mut self, clocks: &Clocks) -> usize {
+    fn receive(&mut self, clocks: &mut Clocks) -> usize {
         let Self { receiver, way, pool, not_before, .. } = self;
         for received in 0..RECEIVE_BATCH {
             let took_one = receiver.receive(|frame| {
                 let Some(dscp) = dscp_if_routed(frame.bytes) else { return };
-                let at = clocks.arrival(&frame).max(*not_before);
+                let at = clocks.arrival(frame.arrived_at_wall).max(*not_before);
                 let frame_bytes = wire_bytes(frame.bytes);
                 way.on_frame(at, Frame { frame_bytes, dscp, body: pool.copy_of(frame.bytes) });
             });
@@ -322,4 +331,27 @@ fn send_all<B: AsRef<[u8]>>(sender: &PacketSender, frames: &[B]) -> u64 {
         }
     }
     unsent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread that the host has held up between its look at the clocks and its look at the frames.
+    #[test]
+    fn a_frame_that_came_after_the_clocks_were_read_keeps_its_time() {
+        let before = clock::now();
+        let mut clocks = Clocks { now: before - Duration::from_millis(20), ..Clocks::read() };
+        let arrived = clocks.arrival(clock::wall());
+        // One clock is converted into the other to within microseconds.
+        assert!(arrived + Duration::from_millis(1) >= before, "{arrived:?}, {before:?}");
+        assert!(arrived <= clock::now());
+    }
+
+    #[test]
+    fn no_frame_has_come_in_the_future() {
+        let mut clocks = Clocks::read();
+        let arrived = clocks.arrival(clock::wall() + Duration::from_secs(1));
+        assert!(arrived <= clock::now());
+    }
 }

@@ -27,14 +27,16 @@ pub(crate) fn sleep_until(time: Time) {
 pub(crate) fn wall_ahead_of_monotonic() -> u64 {
     const TRIES: usize = 4;
     const UNDISTURBED: Duration = Duration::from_micros(2);
-    let mut ahead = 0;
+    let (mut ahead, mut shortest) = (0, Duration::MAX);
     for _ in 0..TRIES {
         let before = now();
         let wall = self::wall();
         let after = now();
         let took = after.since(before);
-        let middle = before + took / 2;
-        ahead = wall.as_nanos().saturating_sub(middle.as_nanos());
+        if took < shortest {
+            shortest = took;
+            ahead = wall.as_nanos().saturating_sub((before + took / 2).as_nanos());
+        }
         // A thread that was interrupted between the two readings reads again.
         if took < UNDISTURBED {
             break;
