@@ -138,18 +138,22 @@ impl Planned {
             late = (late - self.spare_s()).max(0.0);
             let short_s = (late - sent_from(burst)).max(0.0) + CLOCK_S;
             let missing = needed + self.cir_bytes_s() * short_s - full;
-            late = late.max(self.late(burst, least_delay));
+            late = late.max(self.late(burst, least_delay, slot_s));
             let lost = burst.sent_frames.saturating_sub(burst.received_frames);
             lost == 0 || f64::from(lost - 1) * self.charged_bytes < missing
         })
     }
 
     /// For how long at most a bucket stayed full after this burst was due: until the first frame
-    /// came, or a later one for which those before had left room.
-    fn late(&self, burst: &BurstReport, least_delay: f64) -> f64 {
+    /// came, or a later one for which those before had left room. A pause within a run may have
+    /// come as early as after its first frame.
+    fn late(&self, burst: &BurstReport, least_delay: f64, slot_s: f64) -> f64 {
         let refill_s = self.charged_bytes / self.cir_bytes_s();
         let behind = |run: &ArrivedRun| {
-            run.from.as_secs_f64() - least_delay - f64::from(run.first) * refill_s
+            let lasted = run.until.saturating_sub(run.from).as_secs_f64();
+            let paused = lasted - f64::from(run.frames.saturating_sub(1)) * slot_s;
+            let full = (paused - refill_s).max(0.0);
+            run.from.as_secs_f64() + full - least_delay - f64::from(run.first) * refill_s
         };
         burst.arrived.iter().map(behind).fold(sent_from(burst), f64::max)
     }
@@ -285,6 +289,21 @@ mod tests {
             assert!(!explained([late, (0, 0)], [1, 0]), "{late:?}");
         }
         assert!(!explained([(3000, 3000), (3000, 3000)], [0, 1]));
+    }
+
+    /// After the first frame the bucket lacks 1,000 bytes, which one of 3 ms gives back: 2,000 bytes
+    /// overflow.
+    #[test]
+    fn a_pause_within_a_run_of_frames_counts_wherever_it_was() {
+        let paused = |lost| {
+            let mut first = burst(1, 0, 0, 0);
+            first.arrived[0].until += Duration::from_millis(3);
+            let bursts = vec![burst(0, 0, 0, 0), first, burst(2, 0, 0, lost)];
+            let report = BurstsReport { planned_bursts: 3, bursts, ..BurstsReport::default() };
+            planned().lateness_explains_losses(&report, SLOT_S)
+        };
+        assert!(paused(2));
+        assert!(!paused(3));
     }
 
     #[test]
