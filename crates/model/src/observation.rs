@@ -144,6 +144,13 @@ pub struct BurstReport {
     pub arrived: Vec<ArrivedRun>,
 }
 
+impl BurstReport {
+    /// From the arrival of the first frame to that of the last; `None` where none arrived.
+    pub fn arrived_in(&self) -> Option<Duration> {
+        self.arrived.last()?.until.checked_sub(self.arrived.first()?.from)
+    }
+}
+
 /// Successive frames of a burst that all arrived, with the same code point.
 ///
 /// A run is cut after [`ArrivedRun::FRAMES_MAX`] frames, and where nothing arrived for longer than

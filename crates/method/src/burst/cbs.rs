@@ -215,9 +215,7 @@ pub(super) fn times(seen: &Seen, slot_s: f64, frames_per_burst: u32) -> BurstTim
     BurstTimes {
         at_line_rate: Duration::from_secs_f64(at_line_rate),
         sent: middle(|burst| burst.sent_until.checked_sub(burst.sent_from)).unwrap_or_default(),
-        received: middle(|burst| {
-            burst.arrived.last()?.until.checked_sub(burst.arrived.first()?.from)
-        }),
+        received: middle(BurstReport::arrived_in),
     }
 }
 

@@ -176,9 +176,7 @@ fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>
 
 /// The time in which the fastest burst arrived.
 fn shortest(seen: &Seen) -> Duration {
-    let lasts =
-        |burst: &BurstReport| burst.arrived.last()?.until.checked_sub(burst.arrived.first()?.from);
-    seen.report.bursts.iter().filter_map(lasts).min().unwrap_or_default()
+    seen.report.bursts.iter().filter_map(BurstReport::arrived_in).min().unwrap_or_default()
 }
 
 /// How long the frames that measure a line take on it.

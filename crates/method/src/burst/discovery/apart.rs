@@ -201,8 +201,8 @@ impl Looking {
         self.again = true;
     }
 
-    /// Whether the bursts that these buckets are found by are buckets and were met full: after the pause, and where
-    /// there was one burst in a trial, what is waited after each trial.
+    /// Whether these are buckets, and the bursts that they are found by met them full: after the pause
+    /// and, where there was one burst in a trial, what is waited after each trial.
     fn met_full(&self, found: &TwoBuckets) -> bool {
         if found.cbs.estimate.min(found.ebs.estimate) < LEAST_FRAMES {
             return false;
