@@ -99,9 +99,8 @@ impl Forwarder {
             }
             Ok(Request::Lateness(answer)) => {
                 let ways = [&mut self.near_to_far, &mut self.far_to_near];
-                let [there, back] =
-                    ways.map(|lane| mem::replace(&mut lane.of_late, Lateness::new()));
-                let _ = answer.send(there.with(&back));
+                let [there, back] = ways.map(Lane::take_lateness);
+                let _ = answer.send(there.with(&back).emulation());
                 true
             }
             Err(TryRecvError::Empty) => true,
@@ -186,9 +185,9 @@ struct Lane {
     answers: Vec<Vec<u8>>,
     /// No frame can have arrived before, whatever its timestamp says.
     not_before: Time,
-    lateness: Lateness,
-    /// The same since the owner asked last.
-    of_late: Lateness,
+    /// Since the owner asked last, and before.
+    late: Lateness,
+    late_before: Lateness,
     unsent_frames: u64,
     overrun_frames: u64,
 }
@@ -212,8 +211,8 @@ impl Lane {
             due: Vec::with_capacity(PacketSender::BATCH),
             answers: Vec::new(),
             not_before: now,
-            lateness: Lateness::new(),
-            of_late: Lateness::new(),
+            late: Lateness::new(),
+            late_before: Lateness::new(),
             unsent_frames: 0,
             overrun_frames: 0,
         })
@@ -256,9 +255,7 @@ impl Lane {
         }
         let sent_at = clock::now();
         for due in &self.due {
-            let late = sent_at.since(due.at);
-            self.lateness.add(late);
-            self.of_late.add(late);
+            self.late.add(sent_at.since(due.at));
         }
         self.unsent_frames += send_all(&self.sender, &self.due);
         self.due.clear();
@@ -272,6 +269,14 @@ impl Lane {
         self.answers.clear();
     }
 
+    /// How late frames were since this was asked last.
+    fn take_lateness(&mut self) -> Lateness {
+        let late = mem::replace(&mut self.late, Lateness::new());
+        let before = mem::replace(&mut self.late_before, Lateness::new());
+        self.late_before = before.with(&late);
+        late
+    }
+
     /// Of the direction from one end of the path to the other.
     fn truth(&mut self, from: &Cable, to: &Cable) -> io::Result<DirectionTruth> {
         self.overrun_frames += self.receiver.take_overruns()?;
@@ -279,7 +284,7 @@ impl Lane {
             links: self.way.truth(),
             lab_overrun_frames: self.overrun_frames + from.dropped()?.to_middle,
             lab_undelivered_frames: self.unsent_frames + to.dropped()?.to_end,
-            lateness: self.lateness.summary(),
+            lateness: self.late_before.clone().with(&self.late).summary(),
         })
     }
 

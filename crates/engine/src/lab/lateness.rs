@@ -48,16 +48,18 @@ impl Lateness {
         }
     }
 
-    /// Of the frames counted here and there.
-    pub(super) fn with(&self, other: &Self) -> Emulation {
-        let mut all = self.clone();
-        for (mine, theirs) in all.frames.iter_mut().zip(&other.frames) {
+    /// The frames counted here and there.
+    pub(super) fn with(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.frames.iter_mut().zip(&other.frames) {
             *mine += theirs;
         }
-        let frames = all.frames.iter().sum();
-        let late_p99 = Duration::from_micros(all.percentile(frames, 99).unwrap_or_default());
-        let late_max = self.max.max(other.max);
-        Emulation { late_p99: late_p99.min(late_max), late_max }
+        Self { max: self.max.max(other.max), ..self }
+    }
+
+    pub(super) fn emulation(&self) -> Emulation {
+        let frames = self.frames.iter().sum();
+        let late_p99 = Duration::from_micros(self.percentile(frames, 99).unwrap_or_default());
+        Emulation { late_p99: late_p99.min(self.max), late_max: self.max }
     }
 
     /// The least slot that `percent` of the frames do not exceed, rounded up to its end.
@@ -93,12 +95,12 @@ mod tests {
     #[test]
     fn both_directions_together_are_as_late_as_their_frames() {
         let [mut some, mut other] = [(); 2].map(|()| Lateness::new());
-        assert_eq!(some.with(&other), Emulation::default());
+        assert_eq!(some.clone().with(&other).emulation(), Emulation::default());
         for micros in 0..50 {
             some.add(Duration::from_micros(2 * micros));
             other.add(Duration::from_micros(2 * micros + 1));
         }
-        let late = some.with(&other);
+        let late = some.with(&other).emulation();
         assert_eq!(late.late_p99, Duration::from_micros(99));
         assert_eq!(late.late_max, Duration::from_micros(99));
     }

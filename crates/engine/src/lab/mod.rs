@@ -112,14 +112,8 @@ impl Lab {
 
     /// What became of every frame so far.
     pub fn truth(&self) -> Result<LabTruth, LabError> {
-        let (answer, told) = sync_channel(1);
-        let requests = self.requests.as_ref().ok_or(LabError::Stopped)?;
-        requests.send(Request::Truth(answer)).map_err(|_| LabError::Stopped)?;
-        self.ring();
-        let [near_to_far, far_to_near] = told
-            .recv()
-            .map_err(|_| LabError::Stopped)?
-            .map_err(LabError::wiring("count what it lost"))?;
+        let counted = self.ask(Request::Truth)?;
+        let [near_to_far, far_to_near] = counted.map_err(LabError::wiring("count what it lost"))?;
         Ok(LabTruth {
             schema: LabTruth::SCHEMA,
             network: self.network.clone(),
@@ -131,9 +125,13 @@ impl Lab {
 
     /// How late frames were released since this was asked last.
     fn take_lateness(&self) -> Result<Emulation, LabError> {
+        self.ask(Request::Lateness)
+    }
+
+    fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> Request) -> Result<T, LabError> {
         let (answer, told) = sync_channel(1);
         let requests = self.requests.as_ref().ok_or(LabError::Stopped)?;
-        requests.send(Request::Lateness(answer)).map_err(|_| LabError::Stopped)?;
+        requests.send(request(answer)).map_err(|_| LabError::Stopped)?;
         self.ring();
         told.recv().map_err(|_| LabError::Stopped)
     }
