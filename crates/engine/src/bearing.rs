@@ -1,10 +1,12 @@
 //! What the packets of a flow bear, from the first one on.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use fp_model::FlowSpec;
 use socket2::Socket;
+
+use crate::control::socket::any_address;
 
 /// The marking, and from where on the near end's ports are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +30,7 @@ impl Bearing {
 
     /// Where the connection of this index to `far` begins, if its port is asked for.
     pub(crate) fn near_of(self, index: usize, far: IpAddr) -> Option<SocketAddr> {
-        let any: IpAddr = match far {
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let any = any_address(far.is_ipv4());
         self.near_port.map(|_| SocketAddr::new(any, self.port_of(index)))
     }
 

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use fp_model::Time;
 use subtle::ConstantTimeEq as _;
 
 use crate::bearing::Bearing;
-use crate::control::socket::plain;
+use crate::control::socket::{any_address, plain};
 use crate::half::FlowKey;
 use crate::lease::Lease;
 use crate::os::{clock, udp};
@@ -178,11 +178,7 @@ pub(crate) fn prove_far(
 
 fn connected_socket(far: SocketAddr, bearing: Bearing) -> io::Result<UdpSocket> {
     let far = plain(far);
-    let any: IpAddr = match far {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, bearing.port_of(0)))?;
+    let socket = UdpSocket::bind((any_address(far.is_ipv4()), bearing.port_of(0)))?;
     udp::set_up(&socket, bearing.traffic_class)?;
     socket.connect(far)?;
     Ok(socket)
@@ -240,6 +236,7 @@ fn receive(
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
     use std::thread;
 
     use fp_model::Family;

@@ -4,7 +4,7 @@
 //! acknowledgements drown. A pulse needs none, and gets through the way that is not flooded.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ring::hmac;
@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::line::End;
 use super::message::Door;
-use super::socket::plain;
+use super::socket::{any_address, plain};
 use crate::DataPorts;
 use crate::os::random;
 
@@ -37,11 +37,7 @@ impl Pulse {
     pub(crate) fn near(far: SocketAddr, door: &Door) -> io::Result<Self> {
         let mut to = plain(far);
         to.set_port(door.port);
-        let any: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let socket = UdpSocket::bind((any, 0))?;
+        let socket = UdpSocket::bind((any_address(to.is_ipv4()), 0))?;
         socket.connect(to)?;
         Self::over(End::Near, socket, &door.key, to.ip(), Some(to))
     }
@@ -150,6 +146,8 @@ fn tag_of(key: &hmac::Key, from: End, count: u64) -> [u8; TAG_BYTES] {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     fn key(byte: u8) -> hmac::Key {

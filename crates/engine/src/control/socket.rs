@@ -37,6 +37,11 @@ pub(crate) fn listen(address: Option<SocketAddr>) -> io::Result<TcpListener> {
     listen_at(address)
 }
 
+/// Where a socket is bound that may use any address of its family.
+pub(crate) const fn any_address(is_ipv4: bool) -> IpAddr {
+    if is_ipv4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) }
+}
+
 /// Whether there is no IPv6 on this host.
 pub(crate) fn no_ipv6(error: &io::Error) -> bool {
     let code = error.raw_os_error();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -294,12 +294,9 @@ impl<'a> Session<'a> {
         if self.local.is_ipv4() == (family == Family::Ipv4) {
             return (self.local, Some(self.peer.ip()));
         }
-        let any: IpAddr = match family {
-            Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
-            Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
-        };
         let other = interfaces::other_family_of(self.local.ip()).ok().flatten();
-        (SocketAddr::new(other.unwrap_or(any), self.local.port()), None)
+        let address = other.unwrap_or_else(|| socket::any_address(family == Family::Ipv4));
+        (SocketAddr::new(address, self.local.port()), None)
     }
 
     fn start(&mut self, trial: u64, at: Time) {
