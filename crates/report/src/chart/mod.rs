@@ -3,6 +3,7 @@
 pub(crate) mod buckets;
 pub(crate) mod course;
 pub(crate) mod overlay;
+mod pairs;
 pub(crate) mod profile;
 pub(crate) mod rates;
 pub(crate) mod scale;
