@@ -36,6 +36,10 @@ pub struct FramesReport {
     /// The same at the receiver; `None` with fewer than two frames, and where it does not tell.
     #[serde(rename = "received_in_ns", with = "nanos_if_known")]
     pub received_in: Option<Duration>,
+    /// When the first of them arrived, from the start of the trial by the receiver's clock: for what
+    /// arrived at the same end. `None` where it does not tell.
+    #[serde(rename = "first_arrived_ns", with = "nanos_if_known")]
+    pub first_arrived: Option<Duration>,
     /// Growth of the one-way delay over its smallest value during the whole trial, 99th percentile
     /// of the steady frames; `None` where nothing arrived.
     #[serde(rename = "delay_growth_p99_ns", with = "nanos_if_known")]

@@ -154,6 +154,11 @@ fn strict_priority_serves_classes_in_their_order() {
     }
     assert_eq!(class("EF")["dscp_received"], 46);
     assert!(run.reason_codes().contains(&"class_starved"));
+    // The queues of the lower three hold 90 ms when the senders end: all came over the line.
+    assert!(!run.reason_codes().contains(&"above_line"), "{:#}", run.result["verdict"]);
+    let sums = run.steps("flow").into_iter().filter(|step| step["part"] == "sum");
+    let usage: Vec<f64> = sums.map(|sum| number(sum, "link_usage_l1_percent")).collect();
+    assert!(within_percent(usage[0], 100.0, 0.1), "{usage:?}");
 }
 
 /// The experiment of the application note: a window of 2 MB over 145 ms carries 110.3 Mbit/s.

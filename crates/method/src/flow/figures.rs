@@ -9,7 +9,7 @@ use fp_model::{
 };
 
 use super::plan::{Plan, PlannedFlow};
-use super::report::{Carried, Connection, FlowStep, Part, RateByLayer, Transport};
+use super::report::{Arrived, Carried, Connection, FlowStep, Part, RateByLayer, Transport};
 
 const TCP_HEADER_BYTES: u32 = 20;
 /// Timestamps, which every kernel of today sends, padded to whole words (RFC 7323 appendix A).
@@ -42,6 +42,7 @@ fn blank(flow: &PlannedFlow, transport: Transport) -> FlowStep {
         ecn_received: Vec::new(),
         sent: None,
         received: Carried::default(),
+        arrived: None,
         unsent: None,
         lost: None,
         out_of_order: None,
@@ -77,6 +78,10 @@ fn udp(plan: &Plan, flow: &PlannedFlow, report: &FramesReport) -> FlowStep {
     FlowStep {
         sent: Some(sent.carried(spec, report.sent_in)),
         received,
+        arrived: report
+            .first_arrived
+            .zip(report.received_in)
+            .map(|(from, lasts)| Arrived { from, until: from + lasts }),
         dscp_received: report.dscp_received.clone(),
         ecn_received: report.ecn_received.clone(),
         unsent: Some(report.planned_frames.saturating_sub(report.sent_frames)),

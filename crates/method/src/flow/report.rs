@@ -47,6 +47,9 @@ pub struct FlowStep {
     /// `None` where the sender does not tell.
     pub sent: Option<Carried>,
     pub received: Carried,
+    /// From the first packet that arrived to the end of the last one's share, by the receiver's
+    /// clock; `None` where it does not tell.
+    pub arrived: Option<Arrived>,
     /// Packets that were due and that the tester did not send.
     pub unsent: Option<u64>,
     pub lost: Option<u64>,
@@ -128,6 +131,13 @@ pub struct Carried {
     /// The time that the rates are of.
     pub lasts: Duration,
     pub rates: RateByLayer,
+}
+
+/// From when until when, since the start of the trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    pub from: Duration,
+    pub until: Duration,
 }
 
 /// One stream of packets, counted at each layer.

@@ -9,7 +9,7 @@ use fp_model::{Direction, DscpCount, EcnCount, Rate, Sample};
 
 use super::figures::{mean, with_usage};
 use super::plan::Plan;
-use super::report::{Carried, FlowStep, Part, RateByLayer};
+use super::report::{Arrived, Carried, FlowStep, Part, RateByLayer};
 use super::resample::{Span, resample};
 
 /// The classes of each direction in the order of the plan, then a direction's sum where it has more
@@ -39,7 +39,12 @@ pub(super) fn of(plan: &Plan, flows: &[FlowStep]) -> Vec<FlowStep> {
 
 fn sum(plan: &Plan, part: Part, name: String, flows: &[&FlowStep]) -> Option<FlowStep> {
     let first = *flows.first()?;
-    let received = carried(flows.iter().map(|flow| (flow.begins, flow.received)));
+    let arrived = arrived(flows);
+    let received = carried(
+        flows.iter().map(|flow| (flow.begins, flow.received)),
+        // A flow that waited until the others were through may have arrived after all of them.
+        arrived.map_or(Duration::ZERO, |arrived| arrived.until.saturating_sub(arrived.from)),
+    );
     let sent: Option<Vec<(Duration, Carried)>> =
         flows.iter().map(|flow| Some((flow.begins, flow.sent?))).collect();
     let step = FlowStep {
@@ -54,8 +59,9 @@ fn sum(plan: &Plan, part: Part, name: String, flows: &[&FlowStep]) -> Option<Flo
         ecn_sent: common(flows, |flow| flow.ecn_sent),
         ecn_received: ecns(flows),
         begins: flows.iter().map(|flow| flow.begins).min().unwrap_or_default(),
-        sent: sent.as_ref().map(|sent| carried(sent.iter().copied())),
+        sent: sent.as_ref().map(|sent| carried(sent.iter().copied(), Duration::ZERO)),
         received,
+        arrived,
         unsent: added(flows, |flow| flow.unsent),
         lost: added(flows, |flow| flow.lost),
         out_of_order: added(flows, |flow| flow.out_of_order),
@@ -87,11 +93,21 @@ fn added(flows: &[&FlowStep], of: fn(&FlowStep) -> Option<u64>) -> Option<u64> {
     flows.iter().filter_map(|flow| of(flow)).reduce(|sum, each| sum + each)
 }
 
-/// The rates of all together, over the time from the first one's beginning to the last one's end.
-fn carried(parts: impl Iterator<Item = (Duration, Carried)> + Clone) -> Carried {
+/// What arrived of those flows of which it is known.
+fn arrived(flows: &[&FlowStep]) -> Option<Arrived> {
+    let known = flows.iter().filter_map(|flow| flow.arrived);
+    known.reduce(|all, each| Arrived {
+        from: all.from.min(each.from),
+        until: all.until.max(each.until),
+    })
+}
+
+/// The rates of all together, over the time from the first one's beginning to the last one's end,
+/// which is `least` or more.
+fn carried(parts: impl Iterator<Item = (Duration, Carried)> + Clone, least: Duration) -> Carried {
     let begins = parts.clone().map(|(begins, _)| begins).min().unwrap_or_default();
     let ends = parts.clone().map(|(begins, part)| begins + part.lasts).max().unwrap_or_default();
-    let lasts = ends.saturating_sub(begins);
+    let lasts = ends.saturating_sub(begins).max(least);
     let rate = |of: fn(&RateByLayer) -> Rate| {
         let bits = |part: &Carried| of(&part.rates).as_bps() as f64 * part.lasts.as_secs_f64();
         let bits: f64 = parts.clone().map(|(_, part)| bits(&part)).sum();

@@ -127,6 +127,32 @@ fn tcp_seen(segment_bytes: u32, received_bytes: u64) -> FlowReport {
     })
 }
 
+/// Of two flows the second one waits in a queue until the first is through: 8,000 packets come in the
+/// second that both send, 400 in the 50 ms after it.
+#[test]
+fn what_comes_when_the_others_are_through_came_in_longer_than_each_took() {
+    let mut plan = plan(udp(1472, Family::Ipv4), Family::Ipv4);
+    plan.flows.push(plan.flows[0].clone());
+    let millis = Duration::from_millis;
+    let first = FramesReport { first_arrived: Some(millis(10)), ..frames_seen(8_000, 1518) };
+    let second = FramesReport {
+        received_in: Some(millis(50)),
+        first_arrived: Some(millis(1010)),
+        ..frames_seen(400, 1518)
+    };
+    let flows = [first, second].map(FlowReport::Frames).to_vec();
+    let observation = Observation { flows, ..Observation::default() };
+    let evidence = Evidence { trial: trial(&plan), observation };
+    let (report, end) = run(&plan, &mut Replay::of(vec![evidence]));
+    end.unwrap();
+    let Some(Step::Flow(all)) = report.steps.last() else { panic!("{report:?}") };
+    assert_eq!((all.part, all.received.lasts), (Part::Sum, millis(1050)));
+    // 8,400 frames of 1,538 bytes in 1.05 s.
+    let l1 = all.received.rates.l1.as_bps() as f64;
+    assert!((l1 / 98.432e6 - 1.0).abs() < 1e-6, "{l1}");
+    assert!(!report.verdict.reasons.iter().any(|reason| reason.code == "above_line"));
+}
+
 #[test]
 fn a_path_that_cuts_segments_has_not_longer_options() {
     // 1348 of payload, 12 of options, 20 and 20 of headers: a packet of 1400.

@@ -55,6 +55,9 @@ pub struct ReceivedFrames {
     pub out_of_order_frames: u64,
     pub duplicate_frames: u64,
     pub received_in: Option<Duration>,
+    /// Of the first to arrive.
+    #[serde(default)]
+    pub first_arrived_ns: Option<i64>,
     pub delay_growth_p99: Option<Duration>,
     pub delay: Option<DelayStatistics>,
     pub jitter: Option<Jitter>,
@@ -174,6 +177,7 @@ impl ArrivalTally {
         let (delay, delay_growth_p99) = self.delays.finish().unzip();
         ReceivedFrames {
             received_in: self.span.stood_for(),
+            first_arrived_ns: self.span.first_ns(),
             delay_growth_p99,
             delay,
             jitter: self.variation.finish(),

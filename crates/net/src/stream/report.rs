@@ -36,6 +36,7 @@ pub fn frames_report(
         duplicate_frames: Some(received.duplicate_frames),
         sent_in: sent.sent_in,
         received_in: received.received_in,
+        first_arrived: received.first_arrived_ns.map(not_below_zero),
         delay_growth_p99: received.delay_growth_p99,
         delay: received.delay.map(|delay| delay_summary(&delay, clock_error)),
         jitter: received.jitter,
@@ -74,17 +75,21 @@ fn lossy_seconds(
 }
 
 fn delay_summary(delay: &DelayStatistics, error: Duration) -> DelaySummary {
-    let known = |nanos: i64| Duration::from_nanos(nanos.max(0) as u64);
     DelaySummary {
-        min: known(delay.min_ns),
-        mean: known(delay.mean_ns),
-        p50: known(delay.p50_ns),
-        p99: known(delay.p99_ns),
-        p99_9: known(delay.p99_9_ns),
-        max: known(delay.max_ns),
+        min: not_below_zero(delay.min_ns),
+        mean: not_below_zero(delay.mean_ns),
+        p50: not_below_zero(delay.p50_ns),
+        p99: not_below_zero(delay.p99_ns),
+        p99_9: not_below_zero(delay.p99_9_ns),
+        max: not_below_zero(delay.max_ns),
         error,
         samples: delay.samples,
     }
+}
+
+/// Two clocks may make less than nothing of a short time.
+fn not_below_zero(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.max(0) as u64)
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ impl Span {
         self.bytes += frame_bytes;
     }
 
+    /// Since the start of the trial.
+    pub(super) fn first_ns(&self) -> Option<i64> {
+        self.ends.map(|(first, _)| first)
+    }
+
     /// The time that the frames stand for: that in which all but the last have passed, and the
     /// last one's share of it more. `None` with fewer than two frames.
     pub(super) fn stood_for(&self) -> Option<Duration> {
