@@ -15,7 +15,7 @@ use super::{Iperf3Testbed, in_order};
 use crate::Bearing;
 use crate::iperf3::client::{ClientError, dial};
 use crate::iperf3::traffic::{Count, Offer, Role, Stream, StreamError, Traffic};
-use crate::iperf3::wire::{Results, StreamResult, Transport};
+use crate::iperf3::wire::{Results, StreamResult, Transport, Way};
 use crate::os::wake::{Interest, wait};
 use crate::os::{clock, tcp};
 
@@ -229,7 +229,8 @@ impl<'a> Series<'a> {
         let told =
             results.stream(stream.id).ok_or_else(|| session.untold("figures of a stream"))?;
         let began = counted.began.unwrap_or_default();
-        let report = match self.trial.flows[self.ask.flows[index]].direction {
+        let direction = self.trial.flows[self.ask.flows[index]].direction;
+        let report = match direction {
             Direction::Upload => self.upload(session, counted, &began, told)?,
             Direction::Download => self.download(counted, &began, told),
         };
@@ -243,9 +244,22 @@ impl<'a> Series<'a> {
             sent_bytes: bytes(report.sent_frames),
             received_bytes: bytes(report.received_frames),
             dscp_received: vec![DscpCount { dscp: None, frames: report.received_frames }],
-            series: counted.series.clone(),
+            series: self.series_of(counted, direction),
             ..report
         })
+    }
+
+    /// Whether the server goes on sending while the last packets from here are on their way to it.
+    fn outlasts_trial(&self) -> bool {
+        self.ask.parameters.way == Way::Both
+    }
+
+    fn series_of(&self, counted: &Counted, direction: Direction) -> Vec<Sample> {
+        let mut series = counted.series.clone();
+        if direction == Direction::Download && self.outlasts_trial() {
+            series.retain(|slot| slot.steady || slot.at < self.trial.timing.warm_up);
+        }
+        series
     }
 
     /// What the server received: from its omitted time on, if there is one.
@@ -310,14 +324,16 @@ impl<'a> Series<'a> {
     /// What came here. Of a test without an omitted time the server tells how many it sent; else
     /// the numbers of those that came tell.
     fn download(&self, counted: &Counted, began: &Count, told: &StreamResult) -> FramesReport {
-        let seen = counted.last.since(began);
-        let sent = match self.trial.timing.warm_up.is_zero() {
+        let ends_with_trial = !self.outlasts_trial();
+        let ended = if ends_with_trial { &counted.last } else { &counted.ended };
+        let seen = ended.since(began);
+        let sent = match self.trial.timing.warm_up.is_zero() && ends_with_trial {
             true => u64::try_from(told.packets).unwrap_or(seen.packets),
             false => seen.packets,
         };
         let arrival = seen.arrival();
         let lasted = Duration::try_from_secs_f64(told.end_time - told.start_time).ok();
-        let lasted = lasted.filter(|lasted| !lasted.is_zero());
+        let lasted = lasted.filter(|lasted| !lasted.is_zero() && ends_with_trial);
         FramesReport {
             sent_in: lasted.unwrap_or(self.trial.timing.steady),
             received_in: lasted,
