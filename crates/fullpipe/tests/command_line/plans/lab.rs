@@ -1,10 +1,61 @@
 //! Across the emulated network, in real time.
 
+use std::fs;
+
 use rustix::process::Signal;
 
 use super::super::folder::Folder;
-use super::super::process::{Running, command};
+use super::super::process::{Running, command, fullpipe};
+use super::junit::elements;
 use super::{plan, read, statuses};
+
+/// A line of 100 Mbit/s carries 94 Mbit/s of payload at most, and by accident of the cuts on a busy
+/// host half as much more in a second; however little it is, something arrives.
+#[test]
+fn repetitions_over_the_lab_are_judged_by_what_a_line_can_carry() {
+    let folder = Folder::new();
+    let lines = "lab: fast-ethernet
+variables: {most: 150M}
+tests:
+  - name: a line's worth
+    flow: {time: 1s}
+    repeat: 3
+    pass:
+      - {step: flow, field: rate_bps, at_most: $most}
+      - {step: flow, field: payload_bytes, at_least: 1}
+      - {step: flow, field: conserved, equals: true}
+      - {step: path_mtu, field: mtu_bytes, equals: 1500}
+  - name: more than a line
+    flow: {time: 1s, reverse: true, parallel: 2}
+    pass: {step: flow, field: rate_bps, at_least: $most}
+";
+    let (file, results, xml) = (plan(&folder, lines), folder.file("r"), folder.file("x.xml"));
+    let run = fullpipe(&["run", &file, "--results", &results, "--junit", &xml, "--json"]);
+    let summary = run.json();
+    assert_eq!(run.exit, Some(1), "{}", run.stderr);
+    assert_eq!(
+        statuses(&summary, 0),
+        [("a line's worth", "passed"), ("more than a line", "failed")],
+        "{summary:#}"
+    );
+    let runs = summary["rounds"][0]["tests"][0]["runs"].as_array().unwrap();
+    let mut rates: Vec<f64> = runs
+        .iter()
+        .map(|run| {
+            let document = read(&folder, &format!("r/{}", run["result"].as_str().unwrap()));
+            let steps = document["steps"].as_array().unwrap();
+            let flow = steps.iter().find(|step| step["name"] == "flow").unwrap();
+            flow["rate_bps"].as_f64().unwrap()
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    let judged = &summary["rounds"][0]["tests"][0]["criteria"][0];
+    assert_eq!((rates.len(), judged["median"].as_f64()), (3, Some(rates[1])), "{judged}");
+
+    let xml = elements(&fs::read_to_string(xml).unwrap());
+    let counts = ["tests", "failures", "errors", "skipped"].map(|name| xml[0].number(name));
+    assert_eq!(counts, [2, 1, 0, 0]);
+}
 
 /// The second test would take a minute: its timeout ends it, and in the second run a signal.
 #[test]
