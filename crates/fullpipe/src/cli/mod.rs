@@ -199,6 +199,17 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(Exit::BadInput.code().into())
 }
 
+/// An error and its causes, each once: many a sentence names its cause where it belongs.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
+
 pub(crate) fn run() -> ExitCode {
     // A wrong command line ends here, with clap's sentence and exit code 2.
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
@@ -223,7 +234,7 @@ pub(crate) fn run() -> ExitCode {
     };
     let exit = outcome.unwrap_or_else(|failure| {
         // With stderr gone there is nobody left to tell.
-        let _ = writeln!(std::io::stderr(), "fullpipe: {:#}", failure.error);
+        let _ = writeln!(std::io::stderr(), "fullpipe: {}", sentence(&failure.error));
         failure.exit
     });
     ExitCode::from(exit.code())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use fp_engine::control::Pairing;
+use fp_engine::control::{Pairing, PairingError};
 use fp_engine::lab::{Emulated, Families, Grounds, Lab};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::signal;
@@ -180,7 +180,15 @@ fn pairing(far: &str, key_file: Option<&std::path::Path>) -> Result<Pairing, Fai
         }
         None => std::env::var("FULLPIPE_KEY").ok(),
     };
-    Pairing::of(far, key.as_deref()).map_err(Failure::bad_input)
+    Pairing::of(far, key.as_deref()).map_err(|error| {
+        let is_bare_host = !far.contains("://");
+        Failure::bad_input(match error {
+            PairingError::NoSecret if is_bare_host => anyhow!(
+                "{error}; where `iperf3 -s` runs, `fullpipe test` and `fullpipe flow` take iperf3://{far}"
+            ),
+            error => error.into(),
+        })
+    })
 }
 
 fn connect(

@@ -62,7 +62,7 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     if (Duration::from_millis(50)..=Duration::from_secs(3600)).contains(&time) {
         Ok(time)
     } else {
-        Err("an interval is from 50 ms to 1 h".into())
+        Err("an interval is from 50 ms to 1 h; -q leaves out what is told meanwhile".into())
     }
 }
 

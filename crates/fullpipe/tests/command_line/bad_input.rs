@@ -89,6 +89,7 @@ fn a_far_end_that_cannot_be_read_is_refused_with_what_is_missing() {
     for (far, said) in [
         (String::new(), "secret"),
         ("far.example".into(), "--key-file"),
+        ("far.example:5201".into(), "iperf3://far.example:5201"),
         ("fp://far.example:6349".into(), "FULLPIPE_KEY"),
         (format!("fp://far.example:6349#{}", &SECRET[..60]), "68 characters"),
         (at("fp://far.example:99999"), "1 to 65535"),

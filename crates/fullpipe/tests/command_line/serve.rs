@@ -43,6 +43,19 @@ fn a_port_in_use_is_named_with_a_remedy() {
 }
 
 #[test]
+fn a_port_of_iperf3_in_use_is_named_with_a_remedy_and_its_cause_once() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let listen = ["serve", "--listen", "127.0.0.1:0", "--iperf3", "--iperf3-port"];
+    let run = fullpipe(&[&listen[..], &[&port]].concat());
+    assert_eq!(run.exit, Some(3), "{}", run.stderr);
+    for word in [port.as_str(), "--iperf3-port"] {
+        assert!(run.stderr.contains(word), "{}", run.stderr);
+    }
+    assert_eq!(run.stderr.matches("in use").count(), 1, "{}", run.stderr);
+}
+
+#[test]
 fn clients_of_iperf3_are_served_beside_the_near_ends() {
     let words = ["serve", "--listen", "127.0.0.1:0", "--iperf3", "--iperf3-port", "0"];
     let mut process = Running::start(command(&words));

@@ -68,6 +68,8 @@ fn an_option_of_iperf3_that_is_not_here_names_the_nearest_thing() {
         (&["-p", "5201"], "HOST:PORT"),
         (&["-s"], "`fullpipe serve`"),
         (&["-A", "2"], "taskset"),
+        (&["-V"], "-v shows every slot"),
+        (&["-i", "0"], "-q leaves out"),
         (&["--logfile", "x"], "-o FILE"),
         (&["-b", "10M/100"], "fullpipe burst"),
     ] {

@@ -62,7 +62,7 @@ struct House {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(
-        "cannot listen for iperf3 clients on {address}: {source}; stop what uses the port, or choose another one"
+        "cannot listen for iperf3 clients on {address}: {source}; stop what uses the port, or choose another one (--iperf3-port)"
     )]
     Listen { address: SocketAddr, source: io::Error },
     #[error("cannot wait for iperf3 clients: {0}")]

@@ -30,6 +30,8 @@ use super::{Exit, Failure};
 /// goes from here to the far end, with -R the other way, with --bidir both ways. Rates are those of
 /// payload (l4) unless they name their layer (100M@l1), as in iperf3.
 #[derive(Debug, clap::Args)]
+// With iperf3, -V asks for more to be told, not for the version and nothing else.
+#[command(disable_version_flag = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     reach: ReachArgs,
