@@ -34,6 +34,11 @@ pub use report::{
     RateStep, Report, SecondBucket, Step,
 };
 
+/// What every Ethernet carries.
+const FULL_FRAME_BYTES: u32 = 1518;
+/// Frames that a bucket holds of which at least some pass, should it be smaller than configured.
+const HELD_FRAMES: u64 = 4;
+
 /// Runs what the plan asks for, one way after the other or both at once.
 ///
 /// The report always comes back, with as many steps as were finished; the second part says why
@@ -57,12 +62,12 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         let lengths = lengths(run, packets, directions)?;
         match run.plan.goal {
             Goal::Verify { .. } => {
-                let lines = overload::lines(run, directions, lengths.longest)?;
+                let lines = overload::lines(run, directions, lengths.measuring)?;
                 expect_room(run.plan, &lines)?;
                 for frame_bytes in &lengths.tested {
                     cbs::test(run, directions, &lines, *frame_bytes)?;
                 }
-                let policers = overload::rates(run, directions, &lines, lengths.longest)?;
+                let policers = overload::rates(run, directions, &lines, lengths.measuring)?;
                 for frame_bytes in &lengths.tested {
                     policing::test(run, directions, &policers, *frame_bytes)?;
                 }
@@ -106,6 +111,8 @@ struct Health {
 struct Lengths {
     tested: Vec<u32>,
     longest: u32,
+    /// Of the frames that show the line and the refill.
+    measuring: u32,
 }
 
 /// The plan's frame lengths, those that cannot be sent replaced by the shortest that can, those that
@@ -139,13 +146,24 @@ fn lengths(
             tested.push(frame_bytes);
         }
     }
-    match tested.iter().max() {
-        Some(longest) => Ok(Lengths { longest: *longest, tested }),
+    match tested.iter().copied().max() {
+        Some(longest) => {
+            let measuring = measuring_frames(&run.plan.goal, longest, most);
+            Ok(Lengths { tested, longest, measuring })
+        }
         None => Err(Abort::Testbed(format!(
             "none of the frame lengths fits the path, which carries packets of up to {mtu_bytes} \
              bytes: choose others with --frames"
         ))),
     }
+}
+
+/// Long frames show line and refill, also where short ones are tested: a host that cannot send
+/// these as fast as the line is would be taken for it. The bucket must hold several of them.
+fn measuring_frames(goal: &Goal, longest_tested: u32, most: u32) -> u32 {
+    let Goal::Verify { cbs_bytes, .. } = *goal else { return longest_tested };
+    let held = u32::try_from(cbs_bytes / HELD_FRAMES).unwrap_or(u32::MAX);
+    most.min(held).min(FULL_FRAME_BYTES).max(longest_tested)
 }
 
 /// Bursts of one direction in a trial.

@@ -156,12 +156,14 @@ impl Planned {
     }
 
     /// The depth of the bucket and how sure that is. A burst that is paced begins with a single
-    /// frame, and the bucket may be full again before the next one comes: it admits one more.
+    /// frame, and the bucket may be full again before the next one comes: it admits one more. What
+    /// only a bucket of less than nothing explains was dropped by something else, such as a queue.
     fn estimate(&self, bursts: &[Passage], slot_s: f64) -> Option<Bounds> {
         let depth = estimate::by_bounds(bursts, slot_s, self.charged_bytes, self.refill)?;
         let alone = self.load.rate_l1.map_or(0.0, |_| self.charged_bytes);
-        let at_least = depth.at_least - alone;
-        Some(Bounds { estimate: depth.bytes, at_least, at_most: depth.below })
+        let [estimate, at_least, at_most] =
+            [depth.bytes, depth.at_least - alone, depth.below].map(|bytes| bytes.max(0.0));
+        Some(Bounds { estimate, at_least, at_most })
     }
 
     fn flaw(&self, seen: &Seen, count: &Count, times: &BurstTimes) -> Option<Flaw> {

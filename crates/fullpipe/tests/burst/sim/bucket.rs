@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_method::burst::{self, Goal, Plan, PolicingStep, Report, Step, Ways};
+use fp_method::burst::{self, Bounds, Goal, Plan, PolicingStep, Report, Step, Ways};
 use fp_method::verdict::Status;
 use fp_model::{Family, Layer, LayeredRate, Rate};
 use fp_net::path::{
@@ -59,6 +59,39 @@ fn a_correct_policer_passes_every_frame_length() {
     let report = run(&policed(Rate::mbps(40), 64_000), &verify(Rate::mbps(40), 64_000));
     assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict);
     assert!(policing(&report).iter().all(|step| step.pass == Some(true)));
+}
+
+/// A line of 100 Mbit/s whose queue overflows drops frames that no bucket would have let pass,
+/// whatever its depth.
+#[test]
+fn a_queue_that_overflows_is_no_bucket_of_less_than_nothing() {
+    let queue = QueueSpec { limit: QueueLimit::Packets(100), ..QueueSpec::default() };
+    let slow = LinkSpec { queue: Some(queue), ..port(Rate::mbps(100)) };
+    let path = PathSpec::symmetric("slow", vec![port(Rate::mbps(1000)), slow]);
+    let plan = Plan { frame_bytes: vec![512], ..verify(Rate::mbps(10), 32_000) };
+    let report = run(&path, &plan);
+    assert_eq!(report.verdict.status, Status::Fail, "{:?}", report.verdict);
+    let [step] = policing(&report)[..] else { panic!("one length: {:?}", report.steps) };
+    let Bounds { estimate, at_least, at_most } = step.estimate.unwrap();
+    assert!(0.0 <= at_least && at_least <= estimate && estimate <= at_most, "{step:?}");
+    assert!(step.deviation_percent.unwrap() >= -100.0, "{step:?}");
+}
+
+/// A host may be slower with short frames than the line: they do not say what the line carries.
+#[test]
+fn the_line_is_measured_by_long_frames_also_where_short_ones_are_tested() {
+    let cases = [(64_000, 64, 1518), (4_000, 64, 1000), (2_000, 512, 512)];
+    for (cbs_bytes, tested, measuring) in cases {
+        let plan = Plan { frame_bytes: vec![tested], ..verify(Rate::mbps(40), cbs_bytes) };
+        let report = run(&policed(Rate::mbps(40), cbs_bytes), &plan);
+        assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict);
+        let lengths = report.steps.iter().filter_map(|step| match step {
+            Step::Line(line) => Some(line.frame_bytes),
+            Step::Rate(rate) => Some(rate.frame_bytes),
+            _ => None,
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [measuring; 2]);
+    }
 }
 
 /// The network takes and gives with random loss of a thousandth what no bucket explains: the
