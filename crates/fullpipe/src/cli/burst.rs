@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use fp_method::burst::{self, Goal, Plan, Ways};
-use fp_model::{Dscp, Family, LayeredRate, Testbed};
+use fp_model::{Dscp, Family, LayeredRate, PacketLayout, Testbed};
 use fp_report::Work;
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ impl MethodArgs {
     fn plan(&self, ends: &Ends) -> Result<Plan, Failure> {
         let plan = self.plan_between(ends.family, ends.interface_mtu_bytes)?;
         plan.check(ends.line_l1).map_err(Failure::bad_input)?;
+        expect_fitting(&plan)?;
         Ok(plan)
     }
 
@@ -166,4 +167,16 @@ impl MethodArgs {
             ))),
         }
     }
+}
+
+/// What only the interfaces say: the path may carry less, and then what fits is tested.
+fn expect_fitting(plan: &Plan) -> Result<(), Failure> {
+    let tags_bytes = PacketLayout::VLAN_TAG_BYTES * u32::from(plan.vlan_tags);
+    let most = plan.interface_mtu_bytes + PacketLayout::ETHERNET_L2_OVERHEAD + tags_bytes;
+    if plan.frame_bytes.iter().any(|bytes| *bytes <= most) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(anyhow!(
+        "--frames: none of these lengths fits the interfaces of both ends: use {most} bytes or less"
+    )))
 }

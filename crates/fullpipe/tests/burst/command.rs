@@ -170,10 +170,11 @@ fn bursts_go_both_ways_at_once_over_ipv6() {
 #[test]
 fn what_cannot_be_tested_is_bad_input() {
     let lab = ["sim", "metro-40m-cbs64k", "burst"];
-    let wrong: [(&[&str], &str); 5] = [
+    let wrong: [(&[&str], &str); 6] = [
         (&["--cir", "40M", "--cbs", "1000"], "smaller than a frame of 1518"),
         (&["--cir", "1M", "--cbs", "10M"], "more than 30 s of the CIR"),
-        (&["--cir", "2G", "--cbs", "64K"], "above the line"),
+        (&["--cir", "2G", "--cbs", "64K"], "2000 Mbit/s (l2) is above the line"),
+        (&["--cir", "40M", "--cbs", "64K", "--frames", "1519,9000"], "use 1518 bytes or less"),
         (&["--cir", "40M"], "give --cir and --cbs"),
         (&["--cir", "40M", "--cbs", "64K", "--frames", "12"], "a frame has from 64"),
     ];

@@ -157,3 +157,13 @@ mod known {
         assert!((bucket_bytes - 32_000.0).abs() < 2.0 * 1518.0, "{shaper}");
     }
 }
+
+/// Behind a line of 20 Mbit/s no policer of 40 has anything to drop.
+#[test]
+fn a_policer_that_lets_more_pass_than_its_line_carries_is_refused_with_exit_code_2() {
+    let words = ["rfc7640", "--lab", "five-class-20m", "--cir", "40M", "--cbs", "64K"];
+    let output = output(words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the CIR of 40 Mbit/s (l2) is above the line"), "{said}");
+}

@@ -94,19 +94,25 @@ impl fmt::Display for PlanError {
             ),
             Self::RefillTooLong { cir, cbs_bytes } => write!(
                 f,
-                "a burst of {cbs_bytes} bytes is more than 30 s of the CIR of {} bit/s: check the \
+                "a burst of {cbs_bytes} bytes is more than 30 s of the CIR of {} Mbit/s: check the \
                  units of CIR and CBS",
-                cir.rate.as_bps()
+                mbps(cir.rate)
             ),
             Self::CirAboveLine { cir, line_l1 } => write!(
                 f,
-                "the CIR of {} bit/s ({}) is above the line, which carries {} bit/s (l1)",
-                cir.rate.as_bps(),
+                "the CIR of {} Mbit/s ({}) is above the line, which carries {} Mbit/s (l1): give a \
+                 lower CIR, or check its unit",
+                mbps(cir.rate),
                 cir.layer,
-                line_l1.as_bps()
+                mbps(*line_l1)
             ),
         }
     }
+}
+
+/// To the last digit.
+fn mbps(rate: Rate) -> f64 {
+    rate.as_bps() as f64 / 1e6
 }
 
 impl core::error::Error for PlanError {}

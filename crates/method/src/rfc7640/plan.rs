@@ -281,6 +281,27 @@ impl Plan {
         self.check_capacity()
     }
 
+    /// Whether no policer lets more pass than a line of this rate before it carries.
+    ///
+    /// # Errors
+    /// The first one that does.
+    pub fn check_policers_behind(&self, line_l1: Rate) -> Result<(), BadPlan> {
+        let line_l2 = self.at_l2(LayeredRate { rate: line_l1, layer: Layer::L1 });
+        let of_the_port = self.capacity.iter().filter_map(|class| match &class.device {
+            Device::Policer(policer) => Some(policer),
+            Device::Shaper(_) => None,
+        });
+        match self.policer.iter().chain(of_the_port).find(|policer| policer.cir_l2 > line_l2) {
+            Some(policer) => bad(&format!(
+                "the CIR of {} Mbit/s (l2) is above the line, which carries {} Mbit/s (l1): give a \
+                 lower CIR, or check its unit",
+                policer.cir_l2.as_bps() as f64 / 1e6,
+                line_l1.as_bps() as f64 / 1e6
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn check_capacity(&self) -> Result<(), BadPlan> {
         let classes = &self.capacity;
         if !classes.is_empty() && !(2..=8).contains(&classes.len()) {
