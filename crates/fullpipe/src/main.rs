@@ -7,6 +7,11 @@ mod flows;
 mod network;
 mod plan;
 mod services;
+#[cfg(feature = "tui")]
+mod view;
+#[cfg(not(feature = "tui"))]
+#[path = "view_nothing.rs"]
+mod view;
 mod yaml;
 
 use std::process::ExitCode;

@@ -27,6 +27,11 @@ impl<T: Testbed> Recorder<T> {
         Self { bed, evidence: Vec::new() }
     }
 
+    /// What was recorded so far, in order.
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
     /// Takes the recorder apart: the testbed and what was recorded, in order.
     pub fn into_parts(self) -> (T, Vec<Evidence>) {
         (self.bed, self.evidence)

@@ -6,6 +6,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::{ElementWriter, Writer};
 
 use crate::certificate::title;
+use crate::steps;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::summary::plain;
@@ -71,7 +72,7 @@ fn cases(result: &Stored) -> Vec<Case> {
             "invalid" if !reasons.is_empty() => Outcome::Error(reasons),
             _ => Outcome::Passed,
         };
-        let name = step_name(place, step);
+        let name = format!("{} {}", place + 1, steps::name(step));
         Case { class: format!("{class}.{}", step.word("name")), name, outcome }
     };
     let mut cases: Vec<Case> = value.each("steps").enumerate().map(of_step).collect();
@@ -98,29 +99,6 @@ fn cases(result: &Stored) -> Vec<Case> {
     };
     cases.push(Case { class, name: String::from("verdict"), outcome });
     cases
-}
-
-/// What tells a step from the others of its kind.
-fn step_name(place: usize, step: Fields<'_>) -> String {
-    let mut parts = vec![step.word("name").replace('_', " ")];
-    for field in ["service", "flow", "step", "direction", "flow_direction", "role", "sender"] {
-        let word = step.word(field);
-        if !word.is_empty() && !parts.iter().any(|part| part == word) {
-            parts.push(word.to_owned());
-        }
-    }
-    if step.number("window_bytes").is_some() {
-        parts.push(format!(
-            "{} × {} bytes",
-            step.grouped("connections"),
-            step.grouped("window_bytes")
-        ));
-    } else if step.number("frame_bytes").is_some() {
-        parts.push(format!("{} bytes", step.grouped("frame_bytes")));
-    } else if let Some(percent) = step.count("cir_percent") {
-        parts.push(format!("{percent} %"));
-    }
-    format!("{} {}", place + 1, parts.join(" "))
 }
 
 fn properties(writer: &mut Writer<Vec<u8>>, result: &Stored) -> io::Result<()> {

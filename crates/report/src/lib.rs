@@ -10,6 +10,7 @@ mod document;
 mod json;
 mod junit;
 mod labels;
+mod steps;
 mod stored;
 pub mod summary;
 mod text;
@@ -27,6 +28,7 @@ pub use document::{Document, Paper, PdfError, html, markdown, pdf, plain};
 pub use json::{Event, json, json_event};
 pub use junit::junit;
 pub use labels::Labels;
+pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
 pub use text::{Progress, duration, progress, rate, sparkline, text, trial_line};
 

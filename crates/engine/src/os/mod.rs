@@ -15,6 +15,7 @@ pub mod schedule;
 pub mod signal;
 pub mod signal_queue;
 pub(crate) mod tcp;
+pub mod terminal;
 pub(crate) mod udp;
 pub(crate) mod wake;
 

@@ -7,8 +7,16 @@ use std::time::Duration;
 
 use fp_model::Time;
 
-use super::clock;
+use super::{clock, terminal};
 use crate::StopFlag;
+
+/// Stops the program as Ctrl-C does where a terminal passes it on: once asks, twice ends at once.
+///
+/// # Errors
+/// Where the kernel does not let the process signal itself.
+pub fn interrupt() -> io::Result<()> {
+    Ok(rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT)?)
+}
 
 /// Which signal asked the program to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +54,7 @@ pub fn caught() -> Option<Signal> {
 /// whole group, and so do others. Nobody presses a key again as fast.
 const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
-/// Async-signal-safe: atomics, the clock, and the default action of a signal.
+/// Async-signal-safe: atomics, the clock, system calls, and the default action of a signal.
 extern "C" fn on_signal(signal: libc::c_int) {
     let now = clock::now();
     match SIGNALLED_NS.compare_exchange(0, now.as_nanos(), Ordering::Relaxed, Ordering::Relaxed) {
@@ -64,6 +72,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
 /// Leaves the signal to the kernel, which ends the process.
 #[expect(unsafe_code, reason = "no safe crate in use installs handlers")]
 fn end_at_once(signal: libc::c_int) {
+    terminal::restore();
     // SAFETY: both are async-signal-safe. The signal is blocked while its handler runs and meets its
     // default action as soon as that returns.
     unsafe {

@@ -7,15 +7,17 @@ use std::time::Duration;
 use fp_engine::os::clock;
 use fp_method::flow::Lines;
 use fp_method::verdict::Status;
-use fp_model::{Abort, Direction, Family, HostFacts, Rate, Recorder, Testbed};
+use fp_model::{Abort, Direction, Family, HostFacts, Rate, Testbed};
 use fp_net::path::PathSpec;
 use fp_report::{Run, Work};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::followed::Followed;
 use super::labels::LabelArgs;
 use super::values::interval;
 use super::{Exit, Failure, document, keep};
+use crate::view;
 
 /// Where the result goes.
 #[derive(Clone, Debug, clap::Args)]
@@ -42,6 +44,14 @@ pub(crate) struct OutputArgs {
     /// Time between two lines of progress
     #[arg(long, short = 'i', value_name = "TIME", value_parser = interval, default_value = "1s")]
     pub(crate) interval: Duration,
+    /// Live curves and steps on the whole screen of the terminal; in a pipe plain lines, as without
+    #[cfg(feature = "tui")]
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
+    pub(crate) tui: bool,
+    /// No colours in the live view, as with $NO_COLOR
+    #[cfg(feature = "tui")]
+    #[arg(long)]
+    pub(crate) no_color: bool,
     /// What a line of progress tells of.
     #[arg(skip)]
     pub(crate) progress: Progress,
@@ -121,12 +131,14 @@ pub(crate) fn run(
     ends: Ends,
     bed: impl Testbed,
     output: &OutputArgs,
-    method: impl FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+    method: impl Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
 ) -> Result<Exit, Failure> {
     let (started_wall, started) = (clock::wall(), clock::now());
-    let mut recorder = Recorder::new(bed);
-    let Measured { work, end } = method(&ends, &mut recorder)?;
-    let (_, evidence) = recorder.into_parts();
+    view::on_across(&ends.across);
+    let mut followed = Followed::new(bed, &ends, &method);
+    let Measured { work, end } = method(&ends, &mut followed)?;
+    // With the testbed goes whoever watches it: from here on there is the ordinary screen.
+    let evidence = followed.into_evidence();
     let run = Run {
         id: id(started_wall),
         started: rfc3339(started_wall),
@@ -209,6 +221,8 @@ pub(crate) fn rfc3339(time: fp_model::Time) -> String {
 
 /// Shows what happens while a run goes on: lines on stderr, or JSON lines on stdout.
 pub(crate) struct Watcher {
+    #[cfg(feature = "tui")]
+    screen: Option<view::Screen>,
     started: fp_model::Time,
     json_stream: bool,
     quiet: bool,
@@ -223,6 +237,8 @@ pub(crate) struct Watcher {
 impl Watcher {
     pub(crate) fn new(output: &OutputArgs) -> Self {
         Self {
+            #[cfg(feature = "tui")]
+            screen: screen(output),
             started: clock::now(),
             json_stream: output.json_stream,
             quiet: output.quiet || (output.json_stream && !std::io::stderr().is_terminal()),
@@ -240,6 +256,10 @@ impl Watcher {
             let line = fp_report::json_event(event, clock::now().since(self.started));
             // A reader that has gone away does not end the measurement.
             let _ = writeln!(std::io::stdout(), "{line}");
+        }
+        #[cfg(feature = "tui")]
+        if let Some(screen) = &self.screen {
+            return screen.on_event(event);
         }
         if self.quiet {
             return;
@@ -286,8 +306,27 @@ impl Watcher {
     }
 }
 
-/// A line on stderr.
+/// The screen that was asked for, where there is a terminal to take it of.
+#[cfg(feature = "tui")]
+fn screen(output: &OutputArgs) -> Option<view::Screen> {
+    // Lines of JSON would run across it.
+    let is_written_over = output.json_stream && std::io::stdout().is_terminal();
+    if !output.tui || is_written_over || !view::is_possible() {
+        return None;
+    }
+    let opened = view::Screen::open(view::Palette::wanted(output.no_color));
+    opened
+        .inspect_err(|error| {
+            tell(&format!("the terminal cannot be drawn on ({error}): lines instead"))
+        })
+        .ok()
+}
+
+/// A line on stderr; while the screen is taken, after that.
 pub(crate) fn tell(line: &str) {
+    if view::keep_line(line) {
+        return;
+    }
     // With stderr gone there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -9,6 +9,7 @@ mod data;
 mod document;
 mod far_end;
 mod flow;
+mod followed;
 #[cfg(feature = "store")]
 mod history;
 mod iperf3;

@@ -45,11 +45,8 @@ pub(crate) struct ReachArgs {
 }
 
 /// What is to be run between the ends once they have met.
-pub(crate) trait Measure:
-    FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>
-{
-}
-impl<F: FnOnce(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>> Measure for F {}
+pub(crate) trait Measure: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure> {}
+impl<F: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>> Measure for F {}
 
 impl ReachArgs {
     /// The word in the far end's place where an emulated network needs none: it belongs to whoever

@@ -94,7 +94,7 @@ impl<M: clap::Args> Simulated<M> {
     fn run(
         mut self,
         net: &str,
-        method: impl FnOnce(&M, &Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+        method: impl Fn(&M, &Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
     ) -> Result<Exit, Failure> {
         if let Some(file) = &self.output.output {
             document::expect_writable(file)?;

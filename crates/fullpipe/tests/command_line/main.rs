@@ -14,6 +14,8 @@ mod pdf;
 mod plans;
 mod process;
 mod report;
+#[cfg(feature = "tui")]
+mod screen;
 mod serve;
 mod stock_iperf3;
 mod unreachable;

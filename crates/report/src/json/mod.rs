@@ -83,7 +83,7 @@ fn plan(work: &Work) -> Value {
     }
 }
 
-fn steps(work: &Work) -> Vec<Value> {
+pub(crate) fn steps(work: &Work) -> Vec<Value> {
     match work {
         Work::Flow { report, .. } => report.steps.iter().map(flow::step).collect(),
         Work::Rfc2544 { report, .. } => report.steps.iter().map(rfc2544::step).collect(),

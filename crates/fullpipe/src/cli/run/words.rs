@@ -13,7 +13,7 @@ use crate::plan::{Setting, Target, Test};
 use crate::yaml::{Problem, Text, at, nearest};
 
 /// What `fullpipe run` decides itself.
-pub(super) const DECIDED: [&str; 12] = [
+pub(super) const DECIDED: [&str; 14] = [
     "far",
     "client",
     "lab",
@@ -26,6 +26,8 @@ pub(super) const DECIDED: [&str; 12] = [
     "quiet",
     "verbose",
     "interval",
+    "tui",
+    "no_color",
 ];
 
 /// The commands that measure, to a far end or across an emulated network.
@@ -33,7 +35,7 @@ pub(super) fn methods() -> Vec<String> {
     let cli = Cli::command();
     let measures = |command: &&Command| {
         let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
-        command.get_name() != "run" && has("lab") && has("no_save")
+        !["run", "watch"].contains(&command.get_name()) && has("lab") && has("no_save")
     };
     cli.get_subcommands().filter(measures).map(|command| command.get_name().to_owned()).collect()
 }

@@ -1,0 +1,84 @@
+//! A testbed that is followed: its evidence kept, and shown step by step to whoever watches.
+
+use std::slice;
+use std::time::Duration;
+
+use fp_engine::os::{clock, signal};
+use fp_model::{Abort, Evidence, Observation, Recorder, Testbed, Time, Trial};
+
+use super::Failure;
+use super::measure::{Ends, Measured};
+use crate::view;
+
+/// A testbed with the method that is run over it.
+pub(super) struct Followed<'a, T, M> {
+    recorder: Recorder<T>,
+    ends: Ends,
+    method: &'a M,
+    /// When the steps were looked at last, and how long that took.
+    looked: Option<(Time, Duration)>,
+}
+
+impl<'a, T, M> Followed<'a, T, M>
+where
+    T: Testbed,
+    M: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+{
+    pub(super) fn new(bed: T, ends: &Ends, method: &'a M) -> Self {
+        // What a method says beforehand it has said once.
+        let ends = Ends { is_quiet: true, ..ends.clone() };
+        Self { recorder: Recorder::new(bed), ends, method, looked: None }
+    }
+
+    /// Gives up the testbed.
+    pub(super) fn into_evidence(self) -> Vec<Evidence> {
+        self.recorder.into_parts().1
+    }
+
+    /// Runs the method over what is known so far: a report follows from its evidence, that of half a
+    /// run as well.
+    fn show_steps(&mut self) {
+        // Of the time of a run this takes a tenth at most.
+        const SHARE: u32 = 10;
+        let now = clock::now();
+        if self.looked.is_some_and(|(at, took)| now.since(at) < took * SHARE) {
+            return;
+        }
+        let mut so_far = SoFar(self.recorder.evidence().iter());
+        // A method that cannot judge half a run has no steps yet.
+        if let Ok(measured) = (self.method)(&self.ends, &mut so_far) {
+            view::on_steps(&fp_report::steps(&measured.work));
+        }
+        self.looked = Some((now, clock::now().since(now)));
+    }
+}
+
+impl<T, M> Testbed for Followed<'_, T, M>
+where
+    T: Testbed,
+    M: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
+{
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        // A simulation hears of no signal itself.
+        if signal::caught().is_some() {
+            return Err(Abort::Stopped);
+        }
+        let seen = self.recorder.run(trial)?;
+        if view::is_open() {
+            self.show_steps();
+        }
+        Ok(seen)
+    }
+}
+
+/// Answers the trials of a run under way, as far as they have been run.
+struct SoFar<'a>(slice::Iter<'a, Evidence>);
+
+impl Testbed for SoFar<'_> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        match self.0.next() {
+            Some(known) if known.trial == *trial => Ok(known.observation.clone()),
+            Some(_) | None => Err(Abort::Stopped),
+        }
+    }
+}

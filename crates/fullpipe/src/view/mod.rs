@@ -1,0 +1,25 @@
+//! The live view of a run on the whole screen of a terminal.
+
+mod curve;
+mod picture;
+mod screen;
+mod state;
+
+use std::io::IsTerminal as _;
+
+pub(crate) use picture::Palette;
+pub(crate) use screen::{Screen, is_open, keep_line, on_across, on_steps};
+
+/// Whether there is a terminal whose screen can be drawn.
+pub(crate) fn is_possible() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    std::io::stderr().is_terminal() && !is_dumb
+}
+
+impl Palette {
+    /// Without colours where the user wants none: by the option, or by <https://no-color.org>.
+    pub(crate) fn wanted(no_color: bool) -> Self {
+        let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if no_color || is_unwanted { Self::Plain } else { Self::Colours }
+    }
+}

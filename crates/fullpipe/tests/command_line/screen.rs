@@ -1,0 +1,98 @@
+//! The live view on a terminal: taken, left by a key or a signal, and given back as it was.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Child, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use super::process::{command, fullpipe};
+use super::serve::serve;
+
+/// xterm's private mode 1049: the other screen, and back.
+const ENTER: &str = "\x1b[?1049h";
+const LEAVE: &str = "\x1b[?1049l";
+
+/// A terminal of 80 by 24: what a person has, and what a program has.
+fn terminal() -> (File, OwnedFd) {
+    let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&person).unwrap();
+    unlockpt(&person).unwrap();
+    let name = ptsname(&person, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let program = rustix::fs::open(name, flags, Mode::empty()).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&person, size).unwrap();
+    (File::from(person), program)
+}
+
+/// What the program writes to the terminal until it has written this.
+fn until(person: &mut File, wanted: &str) -> String {
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&seen).into_owned();
+        if text.contains(wanted) {
+            return text;
+        }
+        match person.read(&mut piece) {
+            Ok(count) if count > 0 => seen.extend_from_slice(&piece[..count]),
+            // A terminal that no program has open any more cannot be read.
+            _ => panic!("it ended without {wanted:?}: {text:?}"),
+        }
+    }
+}
+
+/// A flow of a minute, watched on the terminal `program`.
+fn watched(far: &str, program: &OwnedFd) -> Child {
+    let mut flow = command(&["flow", far, "-u", "-b", "1M", "-t", "60s", "--tui"]);
+    let terminal = || Stdio::from(program.try_clone().unwrap());
+    flow.env("TERM", "xterm").env_remove("NO_COLOR").stdin(terminal()).stderr(terminal());
+    flow.stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn is_cooked(program: &OwnedFd) -> bool {
+    tcgetattr(program.as_fd()).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+}
+
+#[test]
+fn a_key_ends_the_run_and_the_terminal_is_as_it_was() {
+    let far = serve();
+    let (mut person, program) = terminal();
+    assert!(is_cooked(&program));
+    let mut flow = watched(&far.pairing, &program);
+    until(&mut person, ENTER);
+    // The curve has its first slot.
+    until(&mut person, "Mbit/s");
+    assert!(!is_cooked(&program), "keys are heard one by one");
+    person.write_all(b"q").unwrap();
+    until(&mut person, LEAVE);
+    until(&mut person, "stopped");
+    assert_eq!(flow.wait().unwrap().code(), Some(130));
+    assert!(is_cooked(&program));
+}
+
+#[test]
+fn a_signal_ends_the_run_and_the_terminal_is_as_it_was() {
+    let far = serve();
+    let (mut person, program) = terminal();
+    let mut flow = watched(&far.pairing, &program);
+    until(&mut person, "Mbit/s");
+    kill_process(Pid::from_child(&flow), Signal::TERM).unwrap();
+    until(&mut person, LEAVE);
+    until(&mut person, "stopped");
+    assert_eq!(flow.wait().unwrap().code(), Some(143));
+    assert!(is_cooked(&program));
+}
+
+#[test]
+fn in_a_pipe_there_are_lines_and_nothing_that_steers_a_terminal() {
+    let run = fullpipe(&["sim", "ideal", "flow", "-u", "-b", "1M", "-t", "2s", "--tui"]);
+    assert_eq!(run.exit, Some(0), "{}", run.stderr);
+    assert!(run.stderr.contains("interval"), "{}", run.stderr);
+    assert!(!run.stderr.contains('\x1b') && !run.stdout.contains('\x1b'));
+}

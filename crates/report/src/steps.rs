@@ -1,0 +1,120 @@
+//! The steps of a run in a line each: what each was, its main figure, and what became of it.
+
+use fp_model::Rate;
+use serde_json::Value;
+
+use crate::Work;
+use crate::json;
+use crate::stored::fields::Fields;
+use crate::text::{self, grouped};
+
+/// A step that is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepLine {
+    pub name: String,
+    /// Empty where the step has no one figure that stands for it.
+    pub figure: String,
+    pub outcome: StepOutcome,
+    /// What the verdict says of it, cause included; empty where it says nothing.
+    pub remark: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepOutcome {
+    Passed,
+    Failed,
+    /// The verdict has something to say of it.
+    Remarked,
+    /// Nothing was asked of it, or nothing is wrong with it so far.
+    Done,
+}
+
+/// The steps of a run, in their order; it may be under way.
+pub fn steps(work: &Work) -> Vec<StepLine> {
+    let (verdict, ..) = work.outcome();
+    let line = |(place, step): (usize, &Value)| {
+        let mut reasons = verdict.reasons.iter().filter(|reason| reason.step == Some(place));
+        let remark = reasons.next().map(|reason| reason.text.clone());
+        let step = Fields(step);
+        let outcome = match step.flag("pass") {
+            Some(true) => StepOutcome::Passed,
+            Some(false) => StepOutcome::Failed,
+            None if remark.is_some() => StepOutcome::Remarked,
+            None => StepOutcome::Done,
+        };
+        let remark = remark.unwrap_or_default();
+        StepLine { name: name(step), figure: figure(step), outcome, remark }
+    };
+    json::steps(work).iter().enumerate().map(line).collect()
+}
+
+/// The steps of a result document, each with what tells it from the others of its kind.
+pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
+    let steps = result["steps"].as_array().map_or(&[][..], Vec::as_slice);
+    steps.iter().map(|step| (name(Fields(step)), step)).collect()
+}
+
+/// The figures that stand for steps, the first that a step knows.
+const FIGURES: [(&str, Unit); 16] = [
+    ("throughput_bps", Unit::Rate),
+    ("ir_bps", Unit::Rate),
+    ("estimated_cbs_bytes", Unit::Bytes),
+    ("measured_cir_bps", Unit::Rate),
+    ("rx_burst_bytes_mean", Unit::Bytes),
+    ("bsa_bytes", Unit::Bytes),
+    ("sr_l2_bps", Unit::Rate),
+    ("rate_l2_bps", Unit::Rate),
+    ("rate_bps", Unit::Rate),
+    ("rate_l1_bps", Unit::Rate),
+    ("latency_mean_ms", Unit::Milliseconds),
+    ("recovery_ms", Unit::Milliseconds),
+    ("rtt_min_ms", Unit::Milliseconds),
+    ("average_frames", Unit::Frames),
+    ("tracking_error_percent", Unit::Percent),
+    ("mtu_bytes", Unit::Bytes),
+];
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Rate,
+    Bytes,
+    Milliseconds,
+    Frames,
+    Percent,
+}
+
+fn figure(step: Fields<'_>) -> String {
+    let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, field, *unit)));
+    let Some((value, field, unit)) = known else { return String::new() };
+    let whole = value.max(0.0).round() as u64;
+    match unit {
+        Unit::Rate => text::rate(Rate::bps(whole)),
+        Unit::Bytes => format!("{} B", grouped(whole)),
+        Unit::Milliseconds => step.milliseconds(field),
+        Unit::Frames => format!("{} frames", grouped(whole)),
+        Unit::Percent => format!("{value:.2} %"),
+    }
+}
+
+/// What tells a step from the others of its kind.
+pub(crate) fn name(step: Fields<'_>) -> String {
+    let mut parts = vec![step.word("name").replace('_', " ")];
+    for field in ["service", "flow", "step", "direction", "flow_direction", "role", "sender"] {
+        let word = step.word(field);
+        if !word.is_empty() && !parts.iter().any(|part| part == word) {
+            parts.push(word.to_owned());
+        }
+    }
+    if step.number("window_bytes").is_some() {
+        parts.push(format!(
+            "{} × {} bytes",
+            step.grouped("connections"),
+            step.grouped("window_bytes")
+        ));
+    } else if step.number("frame_bytes").is_some() {
+        parts.push(format!("{} bytes", step.grouped("frame_bytes")));
+    } else if let Some(percent) = step.count("cir_percent") {
+        parts.push(format!("{percent} %"));
+    }
+    parts.join(" ")
+}
