@@ -4,6 +4,7 @@
 
 mod cli;
 mod flows;
+mod metrics;
 mod network;
 mod plan;
 mod services;

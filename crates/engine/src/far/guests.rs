@@ -49,6 +49,14 @@ impl Guests {
         Guest { guests: Arc::clone(self), id }
     }
 
+    /// Sessions, strangers, and as many sessions as there may be.
+    pub(super) fn count(&self) -> (u64, u64, u64) {
+        let present = self.present();
+        let strangers = present.iter().filter(|guest| guest.door.is_some()).count();
+        let sessions = present.len() - strangers;
+        (sessions as u64, strangers as u64, self.max_sessions as u64)
+    }
+
     fn present(&self) -> MutexGuard<'_, Vec<Present>> {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }

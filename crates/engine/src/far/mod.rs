@@ -3,6 +3,7 @@
 mod admission;
 pub(crate) mod guests;
 mod session;
+mod tally;
 
 use std::fmt;
 use std::io;
@@ -18,6 +19,8 @@ use crate::control::{DEFAULT_PORT, FarAddress, Host, Identity, Pairing, Secret, 
 use crate::os::wake::{Interest, wait};
 use crate::{DataPorts, StopFlag};
 use guests::Guests;
+pub use tally::Figures;
+use tally::Tally;
 
 /// How a far end is to serve.
 #[derive(Debug)]
@@ -50,9 +53,14 @@ struct House {
     secret: Secret,
     data_ports: DataPorts,
     guests: Arc<Guests>,
+    tally: Tally,
     stop: StopFlag,
     log: Log,
 }
+
+/// What a far end counts, for whoever watches over it while it serves.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<House>);
 
 /// Why a far end cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +125,7 @@ impl Server {
             secret: secret.clone(),
             data_ports,
             guests: Arc::new(Guests::at_most(max_sessions)),
+            tally: Tally::default(),
             stop: StopFlag::default(),
             log,
         };
@@ -134,6 +143,10 @@ impl Server {
         // A socket that listens has an address.
         let port = self.local_address().map_or(DEFAULT_PORT, |address| address.port());
         Pairing { far: FarAddress { host, port }, secret: self.secret.clone() }
+    }
+
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::clone(&self.house))
     }
 
     /// Serves until `stop` is set; then ends all sessions and frees what they hold.
@@ -231,6 +244,14 @@ fn not_listening(listen: Option<SocketAddr>, error: io::Error) -> ServeError {
         io::ErrorKind::PermissionDenied => ServeError::NotAllowed { address },
         io::ErrorKind::AddrNotAvailable => ServeError::NotOurAddress { address },
         _ => ServeError::Listen { address, error },
+    }
+}
+
+impl Watch {
+    /// As they are now.
+    pub fn figures(&self) -> Figures {
+        let (sessions_active, strangers, sessions_limit) = self.0.guests.count();
+        Figures { sessions_active, strangers, sessions_limit, ..self.0.tally.figures() }
     }
 }
 

@@ -13,6 +13,7 @@ use fp_model::{Family, FlowSpec, TesterHealth, Time, Trial};
 use rustls::ServerConnection;
 
 use super::guests::Guest;
+use super::tally::Happened;
 use super::{House, admission};
 use crate::Lease;
 use crate::control::channel::{Channel, ChannelError};
@@ -51,9 +52,25 @@ enum NotAdmitted {
     Full(usize),
 }
 
+impl NotAdmitted {
+    const fn happened(&self) -> Happened {
+        match self {
+            Self::Channel(_) | Self::Tls(_) | Self::Socket(_) => Happened::RefusedOther,
+            Self::Protocol(_) => Happened::RefusedProtocol,
+            Self::WrongToken => Happened::RefusedToken,
+            Self::Full(_) => Happened::RefusedFull,
+        }
+    }
+}
+
 /// Serves whoever is at the other end of `stream` until one of the two ends it.
 pub(super) fn attend(house: &House, guest: Guest, stream: TcpStream, peer: SocketAddr) {
-    let (channel, pulse) = match admit(house, stream, &guest, peer) {
+    let admitted = admit(house, stream, &guest, peer);
+    house.tally.count(match &admitted {
+        Ok(_) => Happened::Session,
+        Err(refused) => refused.happened(),
+    });
+    let (channel, pulse) = match admitted {
         Ok(admitted) => admitted,
         Err(
             refused @ (NotAdmitted::Protocol(_) | NotAdmitted::WrongToken | NotAdmitted::Full(_)),
@@ -314,6 +331,7 @@ impl<'a> Session<'a> {
 
     fn fail(&mut self, trial: u64, reason: String, unheard: bool) {
         self.running = None;
+        self.house.tally.count(Happened::TrialFailed);
         self.line.say(Message::Failed { trial, reason, unheard });
     }
 
@@ -342,6 +360,7 @@ impl<'a> Session<'a> {
         if let Some(RunningTrial { id, halves, health, .. }) = complete {
             let mut halves: Vec<Half> = halves.into_iter().flatten().collect();
             Half::bound_runs(&mut halves);
+            self.house.tally.count(Happened::TrialDone);
             self.line.say(Message::Done { trial: id, halves, health });
         }
     }

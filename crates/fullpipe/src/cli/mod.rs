@@ -44,6 +44,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use cost::Cost;
 use fp_engine::os::signal::{self, Signal};
+pub(crate) use measure::tell;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Tells whether a network path carries what was sold, and if not, why.
@@ -65,6 +66,7 @@ enum Command {
     Burst(burst::Args),
     Rfc7640(rfc7640::Args),
     Run(run::Args),
+    Watch(run::WatchArgs),
     Report(report::Args),
     #[cfg(feature = "store")]
     History(history::Args),
@@ -91,6 +93,7 @@ impl Command {
             | Self::Test(_)
             | Self::Rfc2544(_)
             | Self::Run(_)
+            | Self::Watch(_)
             | Self::Report(_)
             | Self::Compare(_)
             | Self::Lab(_)
@@ -115,6 +118,7 @@ impl Command {
             Self::Sim(_) => Cost::NOTHING,
             Self::Serve(_)
             | Self::Run(_)
+            | Self::Watch(_)
             | Self::Report(_)
             | Self::Compare(_)
             | Self::Lab(_)
@@ -224,6 +228,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Burst(args) => burst::run(args),
         Command::Rfc7640(args) => rfc7640::run(args),
         Command::Run(args) => run::run(args),
+        Command::Watch(args) => run::watch(args),
         Command::Report(args) => report::run(&args),
         #[cfg(feature = "store")]
         Command::History(args) => history::run(&args),

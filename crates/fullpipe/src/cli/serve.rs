@@ -4,15 +4,17 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::thread::JoinHandle;
 
 use anyhow::{Context as _, anyhow};
 use fp_engine::control::{DEFAULT_PORT, Host, Identity, IdentityError, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
 use fp_engine::os::{interfaces, signal};
-use fp_engine::{DataPorts, NotDataPorts};
+use fp_engine::{DataPorts, NotDataPorts, StopFlag};
 
 use super::iperf3::{self, Iperf3Args};
 use super::{Exit, Failure};
+use crate::metrics::{self, Exporter};
 
 /// Be the far end of tests: print the pairing string, then serve until stopped.
 #[derive(Debug, clap::Args)]
@@ -32,6 +34,10 @@ pub(crate) struct Args {
     /// Keep key and token in FILE over restarts; it is made where there is none
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Tell metrics of this far end to Prometheus at this address, as in 127.0.0.1:9349; other hosts
+    /// reach only one that is not of loopback
+    #[arg(long, value_name = "ADDR:PORT", value_parser = metrics::address)]
+    metrics: Option<SocketAddr>,
     /// No line per session, no hints
     #[arg(short, long)]
     quiet: bool,
@@ -55,13 +61,34 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         log,
     })
     .map_err(Failure::not_run)?;
+    let watched = match args.metrics {
+        Some(address) => Some(tell_metrics(&server, address, &stop, args.quiet)?),
+        None => None,
+    };
     announce(&server, args.quiet).map_err(Failure::not_run)?;
     if let Some(iperf3) = iperf3.as_ref().filter(|_| !args.quiet) {
         iperf3::announce(iperf3);
     }
-    let served = iperf3::beside(iperf3.as_ref(), &stop, || server.serve(&stop))?;
-    served.map_err(Failure::not_run)?;
+    let served = iperf3::beside(iperf3.as_ref(), &stop, || server.serve(&stop));
+    if let Some(watched) = watched {
+        stop.set();
+        // A panic of the exporter has been reported on stderr.
+        let _ = watched.join();
+    }
+    served?.map_err(Failure::not_run)?;
     Ok(Exit::Passed)
+}
+
+fn tell_metrics(
+    server: &Server,
+    address: SocketAddr,
+    stop: &StopFlag,
+    quiet: bool,
+) -> Result<JoinHandle<()>, Failure> {
+    let watch = server.watch();
+    let exporter = Exporter::bind(address, quiet)?;
+    let served = exporter.serve(stop.clone(), move || metrics::far_end::text(&watch.figures()));
+    served.context("cannot tell metrics").map_err(Failure::not_run)
 }
 
 fn not_usable(error: IdentityError) -> Failure {

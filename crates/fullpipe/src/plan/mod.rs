@@ -76,7 +76,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    const ONCE: Self = Self { every: Duration::ZERO, times: 1 };
+    pub(crate) const ONCE: Self = Self { every: Duration::ZERO, times: 1 };
 }
 
 /// Reads the plan file at `path`; `set` takes the place of variables in it, `methods` are the

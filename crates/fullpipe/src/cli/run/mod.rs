@@ -5,6 +5,7 @@ mod folder;
 mod job;
 mod rounds;
 mod schema;
+mod watch;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::plan::{self, Schedule, Target};
 use folder::Folder;
 use job::Job;
 pub(crate) use schema::schema;
+pub(crate) use watch::{WatchArgs, watch};
 
 /// Runs the tests of a plan in order and judges them by its criteria
 ///
@@ -51,6 +53,27 @@ Files are named as seen from the plan's folder, and lie in it.
 Exit codes: 0 all tests passed; 3 a test could not be run; else 1 a test failed; else 4 a result is
 not valid; 2 the plan is wrong; 130 or 143 stopped, go on with --resume.")]
 pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// Refuse a plan that takes longer than this at least
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_time: Option<Duration>,
+    /// Refuse a plan that may send more than this, or of which that is not known
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_volume: Option<u64>,
+    /// Check the plan and say what would be run
+    #[arg(long)]
+    dry_run: bool,
+    /// Go on with the run whose results are in FOLDER
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["results", "dry_run", "no_save"])]
+    resume: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Which tests of which plan are run, and across what.
+#[derive(Debug, clap::Args)]
+struct Which {
     /// The plan: a file in YAML
     plan: PathBuf,
     /// Test to this far end, whatever the plan says: a pairing string or HOST[:PORT]
@@ -74,20 +97,6 @@ pub(crate) struct Args {
     /// Leave out tests with one of these tags
     #[arg(long, value_name = "TAG,…", value_delimiter = ',')]
     skip_tags: Vec<String>,
-    /// Refuse a plan that takes longer than this at least
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    max_time: Option<Duration>,
-    /// Refuse a plan that may send more than this, or of which that is not known
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    max_volume: Option<u64>,
-    /// Check the plan and say what would be run
-    #[arg(long)]
-    dry_run: bool,
-    /// Go on with the run whose results are in FOLDER
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["results", "dry_run", "no_save"])]
-    resume: Option<PathBuf>,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// Where the results go.
@@ -114,14 +123,18 @@ struct OutputArgs {
     quiet: bool,
 }
 
-pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+pub(crate) fn run(mut args: Args) -> Result<Exit, Failure> {
     let here = std::env::current_dir().context("cannot tell the current folder");
     let here = here.map_err(Failure::not_run)?;
-    let args = seen_from(&here, args);
+    args.which = seen_from(&here, args.which);
+    let OutputArgs { results, junit, output, .. } = &mut args.output;
+    for file in [&mut args.resume, results, junit, output].into_iter().flatten() {
+        *file = here.join(&*file);
+    }
     for file in args.output.output.iter().chain(&args.output.junit) {
         document::expect_writable(file)?;
     }
-    let jobs = Jobs::of(&args)?;
+    let jobs = Jobs::of(&args.which, !args.output.no_save)?;
     jobs.expect_within(args.max_time, args.max_volume)?;
     if args.dry_run {
         return document::print(&jobs.listed()).map(|()| Exit::Passed);
@@ -138,7 +151,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         let done = summary.rounds.iter().map(|round| round.tests.len()).sum();
         tell(&jobs.announcement(done));
     }
-    let summary = rounds::run(&jobs, summary, &folder, &stop, args.output.quiet)?;
+    let summary = rounds::run(&jobs, summary, &folder, &stop, args.output.quiet, &mut |_, _| {})?;
     publish(&summary, &args.output)?;
     if !args.output.quiet && !args.output.no_save {
         tell(&format!("results are in {}", folder.path().display()));
@@ -158,7 +171,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn of(args: &Args) -> Result<Self, Failure> {
+    fn of(args: &Which, keeps: bool) -> Result<Self, Failure> {
         let methods = words::methods();
         let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
         let plan = plan::load(&args.plan, &args.set, &methods)?;
@@ -182,7 +195,6 @@ impl Jobs {
             return Err(Failure::bad_input(anyhow!("no test of the plan has tags as asked for")));
         }
         let (schedule, stop_on_fail) = (plan.schedule, plan.stop_on_fail);
-        let keeps = !args.output.no_save;
         Ok(Self { name: plan.name, jobs, schedule, stop_on_fail, keeps })
     }
 
@@ -266,19 +278,17 @@ impl Jobs {
 }
 
 /// Files on the command line are named as seen from `here`, wherever the plan lies.
-fn seen_from(here: &Path, mut args: Args) -> Args {
-    let OutputArgs { results, junit, output, .. } = &mut args.output;
-    let files = [&mut args.key_file, &mut args.resume, results, junit, output];
-    for file in files.into_iter().flatten() {
+fn seen_from(here: &Path, mut which: Which) -> Which {
+    if let Some(file) = &mut which.key_file {
         *file = here.join(&*file);
     }
-    for net in [&mut args.lab, &mut args.sim].into_iter().flatten() {
+    for net in [&mut which.lab, &mut which.sim].into_iter().flatten() {
         let file = here.join(&*net);
         if file.exists() && !network::list().any(|(name, _)| name == net) {
             *net = file.display().to_string();
         }
     }
-    args
+    which
 }
 
 /// From here on files that the plan names are seen from its own folder.

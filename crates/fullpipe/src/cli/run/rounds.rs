@@ -16,13 +16,14 @@ use super::folder::Folder;
 use super::job::Job;
 use crate::plan::{Criterion, Figure};
 
-/// Runs what has no result yet; after each test the summary is kept.
+/// Runs what has no result yet; after each test the summary is kept and `see` is told.
 pub(super) fn run(
     jobs: &Jobs,
     mut summary: Summary,
     folder: &Folder,
     stop: &StopFlag,
     quiet: bool,
+    see: &mut dyn FnMut(&Job, &Tested),
 ) -> Result<Summary, Failure> {
     let begun = clock::now();
     let before_s = summary.duration_s;
@@ -46,6 +47,7 @@ pub(super) fn run(
             }
             let mut run = Run { jobs, folder, stop, quiet, round, place };
             let tested = run.test(job)?;
+            see(job, &tested);
             if !quiet {
                 tell(&summary::test_line(&summary, place + 1, &tested));
             }
