@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
-       cargo xtask bench frames|iperf3|lab|tcp   measures an engine on this machine
+       cargo xtask bench frames|history|iperf3|lab|tcp   measures it on this machine
 ";
 
 fn main() -> ExitCode {

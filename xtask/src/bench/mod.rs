@@ -1,6 +1,8 @@
-//! Measurements of the engines on this machine: figures for people, not pass or fail.
+//! Measurements of the engines and the history on this machine: figures for people, not pass or
+//! fail.
 
 mod frames;
+mod history;
 mod iperf3;
 mod lab;
 mod pair;
@@ -18,10 +20,13 @@ pub(crate) fn run(engine: &str) -> anyhow::Result<()> {
     }
     match engine {
         "frames" => frames::run(),
+        "history" => history::run(),
         "iperf3" => iperf3::run(),
         "lab" => lab::run(),
         "tcp" => tcp::run(),
-        _ => anyhow::bail!("there is no benchmark '{engine}': frames, iperf3, lab and tcp are"),
+        _ => {
+            anyhow::bail!("there is no benchmark '{engine}': frames, history, iperf3, lab, tcp are")
+        }
     }
 }
 

@@ -48,7 +48,7 @@ const HOUSE: [Room; 8] = [
     Room {
         name: "xtask",
         folder: "xtask",
-        may_know: &["fp-model", "fp-net", "fp-engine"],
+        may_know: &["fp-model", "fp-net", "fp-engine", "fp-history"],
         promises: SAFE,
     },
 ];
