@@ -42,6 +42,11 @@ impl Fonts {
             Weight::Bold => &mut self.bold,
         }
     }
+
+    /// Whether the document has letters that neither face shows as they are.
+    pub(super) const fn lack_letters(&self) -> bool {
+        self.regular.lacks_letters || self.bold.lacks_letters
+    }
 }
 
 pub(super) struct Font {
@@ -51,6 +56,8 @@ pub(super) struct Font {
     pub(super) letters: GlyphRemapper,
     /// By the letter's number in the document: what it stands for, and its width.
     pub(super) used: BTreeMap<u16, (char, f32)>,
+    /// A question mark stood for another letter.
+    lacks_letters: bool,
 }
 
 /// A letter in the font.
@@ -65,7 +72,8 @@ struct Letter {
 impl Font {
     fn new(name: &'static str, data: &'static [u8]) -> Result<Self, PdfError> {
         let face = Face::parse(data, 0)?;
-        Ok(Self { name, data, face, letters: GlyphRemapper::new(), used: BTreeMap::new() })
+        let (letters, used) = (GlyphRemapper::new(), BTreeMap::new());
+        Ok(Self { name, data, face, letters, used, lacks_letters: false })
     }
 
     /// What the font has no letter for is shown as a question mark.
@@ -94,6 +102,7 @@ impl Font {
         let mut bytes = Vec::with_capacity(2 * text.len());
         for c in text.chars() {
             let letter = self.letter(c);
+            self.lacks_letters |= letter.shown == '?' && c != '?';
             let number = self.letters.remap(letter.glyph);
             self.used.entry(number).or_insert((letter.shown, letter.width as f32));
             bytes.extend(number.to_be_bytes());
@@ -113,6 +122,15 @@ mod tests {
             let width = |digit: char| fonts.of(weight).width(&digit.to_string(), 10.0);
             assert!(('0'..='9').all(|digit| (width(digit) - width('0')).abs() < 1e-9));
         }
+    }
+
+    #[test]
+    fn a_letter_that_is_not_there_is_noticed_and_a_question_mark_is_not() {
+        let mut fonts = Fonts::new().unwrap();
+        fonts.bold.encoded("who? Zürich, Ελλάδα");
+        assert!(!fonts.lack_letters());
+        fonts.bold.encoded("東京");
+        assert!(fonts.lack_letters());
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl Paper {
     }
 }
 
+const LETTERS_LACK: &str = "The font of this file has Latin, Greek and Cyrillic letters. Where a \
+                            question mark stands for another one, the same document as HTML shows it.";
+
 /// Why a document could not be made: a fault of this program, not of the document.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
@@ -48,6 +51,9 @@ pub fn pdf(document: &Document, paper: Paper) -> Result<Vec<u8>, PdfError> {
     blocks::title(&mut press, &document.title);
     for (place, block) in document.blocks.iter().enumerate() {
         print(&mut press, block, &document.blocks[place + 1..]);
+    }
+    if press.fonts.lack_letters() {
+        blocks::text(&mut press, LETTERS_LACK);
     }
     file::write(press, document)
 }
