@@ -134,19 +134,6 @@ proptest! {
     }
 }
 
-/// Of 582 frames of 506 bytes that are seen to arrive 366 come at once out of the bucket.
-#[test]
-fn a_bucket_that_holds_most_of_a_burst_is_not_taken_for_a_faster_shaper() {
-    let (rate, burst_bytes) = (4_062_485, 185_471);
-    let found = discover(&shaped(Rate::bps(rate), burst_bytes, 517_810));
-    let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
-        panic!("{found:?}")
-    };
-    assert_eq!(charge.layer, Some((Layer::L2, 0)), "{found:?}");
-    assert!(off_percent(rate_bps.estimate, rate as f64).abs() < 0.02, "{found:?}");
-    assert!(off_percent(bucket_bytes.estimate, burst_bytes as f64).abs() < 1.0, "{found:?}");
-}
-
 /// 30 and 17 Mbit/s are full again within 13 and 42 ms.
 #[test]
 fn two_buckets_without_marks_are_found_within_their_intervals() {

@@ -20,8 +20,6 @@ const QUEUED_S_MAX: f64 = 20.0;
 const FIRST_FRAMES: u32 = 16;
 const FASTER: f64 = 0.7;
 const FASTER_S: f64 = 100e-6;
-/// Arrivals that a rate is read from, at least.
-const POINTS_MIN: usize = 4;
 /// A path that takes this much longer than its sender holds frames back.
 const HELD_BACK: f64 = 1.005;
 /// A line counts 20 bytes of a frame that a shaper may not count, a shaper of IP packets 38: frames
@@ -139,21 +137,19 @@ struct Held {
     waited: f64,
 }
 
-/// The rate at which a burst came in the later half of its time, and the bucket that let the frames
-/// before go: in time these are few, in number they may be most.
+/// The rate at which the later half of a burst came, and the bucket that let the frames before it go.
 ///
 /// A bucket of `B` bytes that is full when the first frame comes has let `B` and the refill since
 /// then go when it lets a frame go that waited: the straight line through those begins, at the first
 /// frame, with `B`.
 fn held_back(burst: &Passage, slot_s: f64) -> Option<Held> {
-    let (begin, end) = (burst.curve.first()?.at, burst.curve.last()?.at);
-    let earlier = burst.curve.partition_point(|point| point.at < (begin + end) / 2.0);
-    let late = burst.curve.get(earlier.min(burst.curve.len().saturating_sub(POINTS_MIN))..)?;
+    let begin = burst.curve.first()?.at;
+    let late = burst.curve.get(burst.curve.len() / 2..)?;
     let points: Vec<_> =
         late.iter().map(|point| (point.at - begin, f64::from(point.count))).collect();
     let frames_s = slope(&points)?;
     let last = late.last()?;
-    let (at, watched) = (end - begin, end - late.first()?.at);
+    let (at, watched) = (last.at - begin, last.at - late.first()?.at);
     // The earlier ones, which the slope's error moves less.
     let early = &points[..points.len().div_ceil(2)];
     let at_once: Vec<f64> = early.iter().map(|(at, count)| count - frames_s * at).collect();
