@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
+use fp_engine::os::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -13,6 +16,8 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use super::process::{command, fullpipe};
 use super::serve::serve;
 
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// xterm's private mode 1049: the other screen, and back.
 const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
@@ -32,6 +37,7 @@ fn terminal() -> (File, OwnedFd) {
 
 /// What the program writes to the terminal until it has written this.
 fn until(person: &mut File, wanted: &str) -> String {
+    let deadline = clock::now() + PATIENCE;
     let mut seen = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -39,20 +45,37 @@ fn until(person: &mut File, wanted: &str) -> String {
         if text.contains(wanted) {
             return text;
         }
-        match person.read(&mut piece) {
-            Ok(count) if count > 0 => seen.extend_from_slice(&piece[..count]),
-            // A terminal that no program has open any more cannot be read.
-            _ => panic!("it ended without {wanted:?}: {text:?}"),
+        let left = deadline.since(clock::now());
+        assert!(!left.is_zero(), "{wanted:?} has not come: {text:?}");
+        let timeout = Timespec::try_from(left).unwrap();
+        // The time is looked at before the terminal is read.
+        let is_written =
+            poll(&mut [PollFd::new(&*person, PollFlags::IN)], Some(&timeout)).unwrap() > 0;
+        if is_written {
+            let count = person.read(&mut piece).unwrap();
+            seen.extend_from_slice(&piece[..count]);
         }
     }
 }
 
-/// A flow of a minute, watched on the terminal `program`.
-fn watched(far: &str, program: &OwnedFd) -> Child {
-    let mut flow = command(&["flow", far, "-u", "-b", "1M", "-t", "60s", "--tui"]);
-    let terminal = || Stdio::from(program.try_clone().unwrap());
-    flow.env("TERM", "xterm").env_remove("NO_COLOR").stdin(terminal()).stderr(terminal());
-    flow.stdout(Stdio::null()).spawn().unwrap()
+/// A flow of a minute, watched on the terminal `program`; it does not outlive this value.
+struct Watched(Child);
+
+impl Watched {
+    fn start(far: &str, program: &OwnedFd) -> Self {
+        let mut flow = command(&["flow", far, "-u", "-b", "1M", "-t", "60s", "--tui"]);
+        let terminal = || Stdio::from(program.try_clone().unwrap());
+        flow.env("TERM", "xterm").env_remove("NO_COLOR").stdin(terminal()).stderr(terminal());
+        Self(flow.stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // It may have ended long ago.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn is_cooked(program: &OwnedFd) -> bool {
@@ -64,15 +87,15 @@ fn a_key_ends_the_run_and_the_terminal_is_as_it_was() {
     let far = serve();
     let (mut person, program) = terminal();
     assert!(is_cooked(&program));
-    let mut flow = watched(&far.pairing, &program);
-    until(&mut person, ENTER);
+    let mut flow = Watched::start(&far.pairing, &program);
     // The curve has its first slot.
-    until(&mut person, "Mbit/s");
+    assert!(until(&mut person, "Mbit/s").contains(ENTER));
     assert!(!is_cooked(&program), "keys are heard one by one");
     person.write_all(b"q").unwrap();
-    until(&mut person, LEAVE);
-    until(&mut person, "stopped");
-    assert_eq!(flow.wait().unwrap().code(), Some(130));
+    let farewell = until(&mut person, "stopped");
+    assert!(farewell.find(LEAVE) < farewell.find("stopped"), "{farewell:?}");
+    assert!(farewell.contains(LEAVE), "{farewell:?}");
+    assert_eq!(flow.0.wait().unwrap().code(), Some(130));
     assert!(is_cooked(&program));
 }
 
@@ -80,12 +103,13 @@ fn a_key_ends_the_run_and_the_terminal_is_as_it_was() {
 fn a_signal_ends_the_run_and_the_terminal_is_as_it_was() {
     let far = serve();
     let (mut person, program) = terminal();
-    let mut flow = watched(&far.pairing, &program);
+    let mut flow = Watched::start(&far.pairing, &program);
     until(&mut person, "Mbit/s");
-    kill_process(Pid::from_child(&flow), Signal::TERM).unwrap();
-    until(&mut person, LEAVE);
-    until(&mut person, "stopped");
-    assert_eq!(flow.wait().unwrap().code(), Some(143));
+    kill_process(Pid::from_child(&flow.0), Signal::TERM).unwrap();
+    let farewell = until(&mut person, "stopped");
+    assert!(farewell.find(LEAVE) < farewell.find("stopped"), "{farewell:?}");
+    assert!(farewell.contains(LEAVE), "{farewell:?}");
+    assert_eq!(flow.0.wait().unwrap().code(), Some(143));
     assert!(is_cooked(&program));
 }
 
