@@ -19,7 +19,7 @@ use fp_model::HostFacts;
 use crate::os::interfaces;
 
 /// What is known of this host.
-pub(crate) fn host_facts() -> HostFacts {
+pub fn host_facts() -> HostFacts {
     let (name, kernel) = interfaces::host_and_kernel();
     let processors = std::thread::available_parallelism().map_or(0, usize::from);
     HostFacts {

@@ -34,7 +34,10 @@ mod serve;
 mod sim;
 mod stored;
 mod test;
+#[cfg(feature = "ui")]
+mod ui;
 mod values;
+mod words;
 mod y1564;
 
 use std::io::Write as _;
@@ -71,6 +74,8 @@ enum Command {
     #[cfg(feature = "store")]
     History(history::Args),
     Compare(compare::Args),
+    #[cfg(feature = "ui")]
+    Ui(ui::Args),
     Lab(lab::Args),
     Sim(sim::Args),
     Calc(calc::Args),
@@ -101,6 +106,8 @@ impl Command {
             | Self::Schema(_) => Ok(()),
             #[cfg(feature = "store")]
             Self::History(_) => Ok(()),
+            #[cfg(feature = "ui")]
+            Self::Ui(_) => Ok(()),
         }
     }
 }
@@ -126,6 +133,8 @@ impl Command {
             | Self::Schema(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "store")]
             Self::History(_) => Cost::open(Duration::ZERO),
+            #[cfg(feature = "ui")]
+            Self::Ui(_) => Cost::open(Duration::ZERO),
         }
     }
 }
@@ -233,6 +242,8 @@ pub(crate) fn run() -> ExitCode {
         #[cfg(feature = "store")]
         Command::History(args) => history::run(&args),
         Command::Compare(args) => compare::run(&args),
+        #[cfg(feature = "ui")]
+        Command::Ui(args) => ui::run(&args),
         Command::Lab(args) => lab::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),

@@ -65,6 +65,28 @@ pub(crate) fn list() -> impl Iterator<Item = (&'static str, String)> {
     })
 }
 
+/// What a network file says, in its own words: its name, what it is and the links of each direction.
+///
+/// # Errors
+/// `LINE:COLUMN: what is wrong`.
+#[cfg(feature = "ui")]
+pub(crate) fn outline(text: &str) -> Result<serde_json::Value, String> {
+    let path = parse(text).map_err(|problem| problem.to_string())?;
+    let file: serde_json::Value = KIND.read(text).map_err(|problem| problem.to_string())?;
+    let links = file["links"].as_array().map_or(&[][..], Vec::as_slice);
+    let there = |link: &serde_json::Value| link["near_to_far"].clone();
+    let back = |link: &serde_json::Value| match &link["far_to_near"] {
+        serde_json::Value::Null => there(link),
+        way => way.clone(),
+    };
+    Ok(serde_json::json!({
+        "name": path.name,
+        "description": path.description,
+        "near_to_far": links.iter().map(there).collect::<Vec<_>>(),
+        "far_to_near": links.iter().map(back).collect::<Vec<_>>(),
+    }))
+}
+
 fn parse(text: &str) -> Result<PathSpec, Problem> {
     spec::path(&KIND.read(text)?)
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use serde::de::DeserializeOwned;
 
-pub(crate) use node::{Keys, Node, at};
+pub(crate) use node::{Keys, Node, at, nowhere};
 pub(crate) use problem::{Problem, nearest};
 pub(crate) use shape::{OneOrMore, Short, Text};
 

@@ -106,6 +106,11 @@ impl fmt::Display for Node {
     }
 }
 
+/// `value` that stands in no file.
+pub(crate) const fn nowhere<T>(value: T) -> Spanned<T> {
+    Spanned { value, referenced: Location::UNKNOWN, defined: Location::UNKNOWN }
+}
+
 /// `value` at the place of something else.
 pub(crate) fn at<T, U>(place: &Spanned<U>, value: T) -> Spanned<T> {
     let (referenced, defined): (Location, Location) = (place.referenced, place.defined);

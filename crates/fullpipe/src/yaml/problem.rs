@@ -25,6 +25,11 @@ impl Problem {
         Self::at(Location::UNKNOWN, sentence)
     }
 
+    /// Without its place.
+    pub(crate) fn sentence(&self) -> &str {
+        &self.sentence
+    }
+
     pub(crate) const fn line(&self) -> u64 {
         self.line
     }

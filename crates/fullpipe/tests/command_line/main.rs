@@ -18,4 +18,5 @@ mod report;
 mod screen;
 mod serve;
 mod stock_iperf3;
+mod ui;
 mod unreachable;

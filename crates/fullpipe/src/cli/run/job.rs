@@ -8,7 +8,8 @@ use fp_report::summary::Planned;
 
 use super::super::Failure;
 use super::super::cost::Cost;
-use super::words;
+use super::super::words;
+
 use crate::network;
 use crate::plan::{Criterion, Plan, Target, Test};
 use crate::yaml::{Problem, Text};
@@ -52,8 +53,8 @@ impl Job {
         if let Target::Lab(net) | Target::Sim(net) = target {
             network::load(net)?;
         }
-        let (command, cost) =
-            words::words(test, target).map_err(|problem| plan.refusal(&problem))?;
+        let (command, cost) = words::words(&test.method, &test.options, target)
+            .map_err(|problem| plan.refusal(&problem))?;
         Ok(Self {
             planned: Planned {
                 name: test.name.clone(),

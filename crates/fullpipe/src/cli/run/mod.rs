@@ -6,7 +6,6 @@ mod job;
 mod rounds;
 mod schema;
 mod watch;
-mod words;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use fp_report::summary::{self, Status, Summary};
 
 use super::cost::Cost;
 use super::measure::tell;
+use super::words;
 use super::{Exit, Failure, document};
 use crate::network;
 use crate::plan::{self, Schedule, Target};

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use serde_json::{Map, Value, json};
 
 use super::super::Cli;
-use super::words::{DECIDED, methods, names};
+use super::super::words::{DECIDED, methods, names};
 
 pub(crate) fn schema() -> Value {
     let mut cli = Cli::command();

@@ -7,13 +7,13 @@ use std::path::{Component, Path, PathBuf};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _};
 
-use super::super::Cli;
-use super::super::cost::Cost;
-use crate::plan::{Setting, Target, Test};
+use super::Cli;
+use super::cost::Cost;
+use crate::plan::{Setting, Target};
 use crate::yaml::{Problem, Text, at, nearest};
 
-/// What `fullpipe run` decides itself.
-pub(super) const DECIDED: [&str; 14] = [
+/// What whoever runs a test decides, not the test.
+pub(crate) const DECIDED: [&str; 14] = [
     "far",
     "client",
     "lab",
@@ -31,7 +31,7 @@ pub(super) const DECIDED: [&str; 14] = [
 ];
 
 /// The commands that measure, to a far end or across an emulated network.
-pub(super) fn methods() -> Vec<String> {
+pub(crate) fn methods() -> Vec<String> {
     let cli = Cli::command();
     let measures = |command: &&Command| {
         let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
@@ -42,23 +42,27 @@ pub(super) fn methods() -> Vec<String> {
 
 /// The words of a test across `target`, checked as they would be on a command line, and what it
 /// takes.
-pub(super) fn words(test: &Test, target: &Target) -> Result<(Vec<String>, Cost), Problem> {
+pub(crate) fn words(
+    name: &Text,
+    options: &[Setting],
+    target: &Target,
+) -> Result<(Vec<String>, Cost), Problem> {
     let mut cli = Cli::command();
     cli.build();
-    let method = method(&cli, &test.method, target)?;
+    let method = method(&cli, name, target)?;
     let mut words = match target {
-        Target::Far(far) => vec![test.method.value.clone(), address(far).to_owned()],
-        Target::Lab(net) => vec![test.method.value.clone(), String::from("--lab"), net.clone()],
-        Target::Sim(net) => vec![String::from("sim"), net.clone(), test.method.value.clone()],
+        Target::Far(far) => vec![name.value.clone(), address(far).to_owned()],
+        Target::Lab(net) => vec![name.value.clone(), String::from("--lab"), net.clone()],
+        Target::Sim(net) => vec![String::from("sim"), net.clone(), name.value.clone()],
     };
-    for setting in &test.options {
+    for setting in options {
         words.extend(of_setting(method, setting)?);
     }
     let line = [String::from("fullpipe")].into_iter().chain(words.iter().cloned());
-    let cli = Cli::try_parse_from(line).map_err(|error| problem(&error, method, test))?;
-    cli.command.check().map_err(|failure| {
-        Problem::with(&test.method, format!("{}: {:#}", test.method.value, failure.error))
-    })?;
+    let cli = Cli::try_parse_from(line).map_err(|error| problem(&error, method, name, options))?;
+    cli.command
+        .check()
+        .map_err(|failure| Problem::with(name, format!("{}: {:#}", name.value, failure.error)))?;
     Ok((words, cli.command.cost()))
 }
 
@@ -156,7 +160,7 @@ fn unknown(method: &Command, key: &Text, name: &str) -> Problem {
 }
 
 /// Under which a plan may name the option; the first is the usual one.
-pub(super) fn names(arg: &Arg) -> Vec<String> {
+pub(crate) fn names(arg: &Arg) -> Vec<String> {
     if arg.is_positional() {
         return vec![arg.get_id().to_string()];
     }
@@ -177,7 +181,7 @@ fn expect_inside(arg: &Arg, value: &Text) -> Result<(), Problem> {
 }
 
 /// Bad input unless the file lies in the plan's folder, which is the current one.
-pub(super) fn inside(value: &Text) -> Result<(), Problem> {
+pub(crate) fn inside(value: &Text) -> Result<(), Problem> {
     let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     let path = Path::new(&value.value);
     let real = path.canonicalize().ok();
@@ -191,16 +195,16 @@ pub(super) fn inside(value: &Text) -> Result<(), Problem> {
 }
 
 /// What the command's parser complains of, at the option that it complains of.
-fn problem(error: &clap::Error, method: &Command, test: &Test) -> Problem {
+fn problem(error: &clap::Error, method: &Command, name: &Text, options: &[Setting]) -> Problem {
     let named = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(named)) => vec![named.clone()],
         Some(ContextValue::Strings(named)) => named.clone(),
         Some(_) | None => Vec::new(),
     };
-    let complained_of = test.options.iter().find(|setting| {
+    let complained_of = options.iter().find(|setting| {
         argument(method, &setting.key).is_ok_and(|arg| named.contains(&arg.to_string()))
     });
-    let place = complained_of.map_or(&test.method, |setting| match setting.values.as_slice() {
+    let place = complained_of.map_or(name, |setting| match setting.values.as_slice() {
         [value] => value,
         [] | [_, ..] => &setting.key,
     });
@@ -208,5 +212,5 @@ fn problem(error: &clap::Error, method: &Command, test: &Test) -> Problem {
     let said = text.split("\n\nUsage").next().unwrap_or(&text);
     let said = said.split("\n\nFor more").next().unwrap_or(said).trim_start_matches("error: ");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    Problem::with(place, format!("{}: {said}", test.method.value))
+    Problem::with(place, format!("{}: {said}", name.value))
 }

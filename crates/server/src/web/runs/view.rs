@@ -1,0 +1,320 @@
+//! A run as it is watched: what its events say so far.
+
+use std::time::Duration;
+
+use fp_model::{Direction, Rate, Sample, Trial};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::series::{self, Series, bps};
+
+/// More slots of a flow are joined in pairs.
+const SLOTS_MAX: usize = 2000;
+/// Of what the program says.
+const LINES_MAX: usize = 200;
+
+/// One line of a program's `--json-stream`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum Event {
+    TrialStarted { t_s: f64, trial: Trial },
+    Sample { flow: usize, sample: Slot },
+    TrialFinished {},
+    Result { result: Outcome },
+}
+
+/// What is needed of a result document.
+#[derive(Debug, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) id: String,
+    pub(super) started: String,
+    pub(super) verdict: Verdict,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Verdict {
+    pub(super) status: String,
+}
+
+/// A slot as the stream has it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Slot {
+    t_s: f64,
+    dt_s: f64,
+    sent_bytes: Option<u64>,
+    received_bytes: Option<u64>,
+    retransmitted_bytes: Option<u64>,
+    rtt_us: Option<f64>,
+    cwnd_bytes: Option<u64>,
+}
+
+impl Slot {
+    fn sample(&self) -> Sample {
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        Sample {
+            at: seconds(self.t_s),
+            lasts: seconds(self.dt_s),
+            steady: false,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            retransmitted_bytes: self.retransmitted_bytes,
+            rtt: self.rtt_us.map(|us| seconds(us / 1e6)),
+            cwnd_bytes: self.cwnd_bytes,
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(in super::super) struct Head {
+    pub(super) id: String,
+    pub(super) command: String,
+    pub(super) method: String,
+    pub(super) across: String,
+    /// RFC 3339, UTC.
+    pub(super) started: String,
+    pub(super) state: State,
+    pub(super) exit_code: Option<i32>,
+    pub(super) verdict: Option<String>,
+    /// In the history.
+    pub(super) result_id: Option<String>,
+    /// What the program said when it gave up.
+    pub(super) error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Running,
+    Stopping,
+    Ended,
+}
+
+/// Everything that was seen of a run so far.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct RunView {
+    head: Head,
+    elapsed_s: f64,
+    trials: Vec<TrialView>,
+    lines: Vec<String>,
+}
+
+/// One trial of a run.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct TrialView {
+    name: String,
+    /// Since the run began.
+    started_s: f64,
+    /// As planned.
+    lasts_s: f64,
+    finished: bool,
+    flows: Vec<FlowView>,
+    /// The rate received, in words.
+    summary: Option<String>,
+    /// One for each flow.
+    series: Vec<Series>,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct FlowView {
+    direction: &'static str,
+    kind: &'static str,
+    connections: u32,
+    dscp: u8,
+    /// Whose bytes its rates count.
+    layer: u8,
+    label: String,
+}
+
+/// Something new, as watchers are told.
+#[derive(Clone, Debug)]
+pub(super) struct News {
+    pub(super) event: &'static str,
+    pub(super) data: String,
+}
+
+impl News {
+    fn new(event: &'static str, data: &impl Serialize) -> Self {
+        // Of values that are all finite numbers, texts and lists.
+        let data = serde_json::to_string(data).unwrap_or_default();
+        Self { event, data }
+    }
+}
+
+#[derive(Serialize)]
+struct TrialStarted<'a> {
+    index: usize,
+    trial: &'a TrialView,
+}
+
+#[derive(Serialize)]
+struct TrialFinished<'a> {
+    index: usize,
+    summary: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct SlotSeen {
+    index: usize,
+    flow: usize,
+    t_s: f64,
+    dt_s: f64,
+    sent_bps: Option<f64>,
+    received_bps: Option<f64>,
+    retransmitted_bps: Option<f64>,
+    rtt_ms: Option<f64>,
+    cwnd_bytes: Option<u64>,
+}
+
+/// The state that events are added to.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) head: Head,
+    trials: Vec<(TrialView, Vec<Vec<Sample>>)>,
+    lines: Vec<String>,
+}
+
+impl Watched {
+    pub(super) const fn new(head: Head) -> Self {
+        Self { head, trials: Vec::new(), lines: Vec::new() }
+    }
+
+    pub(super) fn view(&self) -> RunView {
+        let with_series = |(trial, samples): &(TrialView, Vec<Vec<Sample>>)| TrialView {
+            series: samples.iter().map(|samples| Series::of(samples)).collect(),
+            ..trial.clone()
+        };
+        let elapsed_s = self.trials.last().map_or(0.0, |(trial, samples)| {
+            let ends = samples.iter().filter_map(|samples| samples.last());
+            let until = ends.map(|slot| (slot.at + slot.lasts).as_secs_f64()).fold(0.0, f64::max);
+            trial.started_s + until
+        });
+        RunView {
+            head: self.head.clone(),
+            elapsed_s,
+            trials: self.trials.iter().map(with_series).collect(),
+            lines: self.lines.clone(),
+        }
+    }
+
+    pub(super) fn news(&self) -> News {
+        News::new("view", &self.view())
+    }
+
+    pub(super) fn on_event(&mut self, event: Event) -> Option<News> {
+        match event {
+            Event::TrialStarted { t_s, trial } => Some(self.on_trial(t_s, &trial)),
+            Event::Sample { flow, sample } => self.on_sample(flow, &sample),
+            Event::TrialFinished {} => self.on_trial_end(),
+            Event::Result { result } => {
+                self.head.started = result.started;
+                self.head.verdict = Some(result.verdict.status);
+                self.head.result_id = Some(result.id);
+                None
+            }
+        }
+    }
+
+    fn on_trial(&mut self, t_s: f64, trial: &Trial) -> News {
+        let timing = &trial.timing;
+        let flow = |flow: &fp_model::FlowSpec| FlowView {
+            direction: series::direction(flow.direction),
+            kind: series::kind(&flow.load),
+            connections: match &flow.load {
+                fp_model::Load::Tcp(load) => load.connections,
+                _ => 1,
+            },
+            dscp: flow.dscp.code_point(),
+            layer: series::layer(&flow.load),
+            label: series::label(flow),
+        };
+        let view = TrialView {
+            name: trial.name.clone(),
+            started_s: t_s,
+            lasts_s: (timing.warm_up + timing.steady + timing.settle).as_secs_f64(),
+            finished: false,
+            flows: trial.flows.iter().map(flow).collect(),
+            summary: None,
+            series: vec![Series::default(); trial.flows.len()],
+        };
+        let news =
+            News::new("trial_started", &TrialStarted { index: self.trials.len(), trial: &view });
+        self.trials.push((view, vec![Vec::new(); trial.flows.len()]));
+        news
+    }
+
+    fn on_sample(&mut self, flow: usize, slot: &Slot) -> Option<News> {
+        let index = self.trials.len().checked_sub(1)?;
+        let samples = self.trials[index].1.get_mut(flow)?;
+        let sample = slot.sample();
+        samples.push(sample);
+        if samples.len() > SLOTS_MAX {
+            *samples = Sample::joined(std::mem::take(samples), SLOTS_MAX);
+        }
+        let rate = |bytes| bps(bytes, sample.lasts);
+        Some(News::new(
+            "sample",
+            &SlotSeen {
+                index,
+                flow,
+                t_s: slot.t_s,
+                dt_s: slot.dt_s,
+                sent_bps: rate(sample.sent_bytes),
+                received_bps: rate(sample.received_bytes),
+                retransmitted_bps: rate(sample.retransmitted_bytes),
+                rtt_ms: sample.rtt.map(series::ms),
+                cwnd_bytes: sample.cwnd_bytes,
+            },
+        ))
+    }
+
+    fn on_trial_end(&mut self) -> Option<News> {
+        let index = self.trials.len().checked_sub(1)?;
+        let (trial, samples) = &mut self.trials[index];
+        trial.finished = true;
+        trial.summary = summary(trial, samples);
+        let finished = TrialFinished { index, summary: trial.summary.as_deref() };
+        Some(News::new("trial_finished", &finished))
+    }
+
+    pub(super) fn on_line(&mut self, text: &str) -> News {
+        if self.lines.len() == LINES_MAX {
+            self.lines.remove(0);
+        }
+        if let Some(sentence) = text.strip_prefix("fullpipe: ") {
+            self.head.error = Some(sentence.to_owned());
+        }
+        self.lines.push(text.to_owned());
+        News::new("line", &Line { text })
+    }
+
+    pub(super) fn on_end(&mut self, code: Option<i32>) -> News {
+        self.head.state = State::Ended;
+        self.head.exit_code = code;
+        News::new("ended", &self.head)
+    }
+}
+
+/// What arrived of a trial's flows, each direction by itself.
+fn summary(trial: &TrialView, samples: &[Vec<Sample>]) -> Option<String> {
+    let received = |wanted: &str| {
+        let flows = trial.flows.iter().zip(samples).filter(|(flow, _)| flow.direction == wanted);
+        let mut sum = None;
+        for (_, samples) in flows {
+            let bytes = samples.iter().filter_map(|slot| slot.received_bytes).sum::<u64>();
+            let lasts = samples.iter().map(|slot| slot.lasts).sum();
+            sum = bps(Some(bytes).filter(|bytes| *bytes > 0), lasts)
+                .map(|rate| rate + sum.unwrap_or(0.0))
+                .or(sum);
+        }
+        sum.map(|rate| format!("{wanted} {}", fp_report::rate(Rate::bps(rate as u64))))
+    };
+    let both = [Direction::Download, Direction::Upload].map(|way| received(series::direction(way)));
+    let known: Vec<String> = both.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
