@@ -189,7 +189,9 @@ fn a_run_is_ordered_watched_and_found_again() {
     let listed = ui.get("/results?method=flow&limit=5").json();
     assert_eq!((&listed["count"], &listed["results"][0]["id"]), (&json!(1), &json!(result)));
     assert_eq!(ui.get("/results?method=burst").json()["count"], 0);
-    let compared = ui.get(&format!("/compare?first={result}&second={result}"));
+    assert_eq!(ui.get(&format!("/compare?first={result}&second={result}")).status, 422);
+    ui.run_to_its_end(&order);
+    let compared = ui.get(&format!("/compare?first={result}&second=last"));
     assert_eq!(compared.status, 200, "{}", compared.text());
     ui.process.send(Signal::INT);
     let run = ui.process.finish();
