@@ -1,0 +1,268 @@
+// What the server says and is told, as its interface names it; units stand in the names.
+
+export interface About {
+  version: string;
+  host: string;
+  keeps_history: boolean;
+}
+
+export interface Form {
+  name: string;
+  title: string;
+  about: string;
+  can_simulate: boolean;
+  groups: OptionGroup[];
+}
+
+export interface OptionGroup {
+  heading: string | null;
+  options: MethodOption[];
+}
+
+export interface MethodOption {
+  name: string;
+  flag: string;
+  /** A switch has none. */
+  value_name: string | null;
+  help: string;
+  default: string | null;
+  choices: string[];
+  many: boolean;
+  positional: boolean;
+  required: boolean;
+}
+
+export interface Network {
+  name: string;
+  description: string;
+  yaml: string;
+  path: Path;
+}
+
+export interface Path {
+  name: string;
+  description: string;
+  near_to_far: Link[];
+  far_to_near: Link[];
+}
+
+/** The fields that are set, named and written as in a lab file; which there are grows with it. */
+export type Link = Readonly<Record<string, unknown>>;
+
+export type Target =
+  | { kind: "far"; address: string; key: string }
+  | { kind: "lab" | "sim"; network: string }
+  | { kind: "lab" | "sim"; yaml: string };
+
+export interface Given {
+  name: string;
+  value: string;
+}
+
+export const LABELS = ["site", "circuit", "technician", "order", "label"] as const;
+export type Label = (typeof LABELS)[number];
+export type Labels = Partial<Record<Label, string | null>>;
+
+export interface Order {
+  method: string;
+  target: Target;
+  options: Given[];
+  labels: Labels;
+}
+
+export interface Checked {
+  command: string;
+  at_least_s: number | null;
+  at_most_bytes: number | null;
+  load: LoadCurve[] | null;
+}
+
+export interface LoadCurve {
+  flow: string;
+  points: [t_s: number, bps: number][];
+}
+
+export interface RunHead {
+  id: string;
+  command: string;
+  method: string;
+  across: string;
+  started: string;
+  state: "running" | "stopping" | "ended";
+  exit_code: number | null;
+  verdict: string | null;
+  result_id: string | null;
+  error: string | null;
+}
+
+export interface RunView {
+  head: RunHead;
+  elapsed_s: number;
+  trials: Trial[];
+  lines: string[];
+}
+
+export interface Trial {
+  name: string;
+  started_s: number;
+  /** As planned. */
+  lasts_s: number;
+  finished: boolean;
+  flows: Flow[];
+  summary: string | null;
+  /** One for each flow. */
+  series: Series[];
+}
+
+export type Direction = "upload" | "download";
+
+export interface Flow {
+  direction: Direction;
+  kind: "tcp" | "frames" | "bursts" | "probes";
+  connections: number | null;
+  dscp: number | null;
+  label: string;
+}
+
+export interface Series {
+  t_s: number[];
+  dt_s: number[];
+  sent_bps: (number | null)[];
+  received_bps: (number | null)[];
+  retransmitted_bps: (number | null)[];
+  rtt_ms: (number | null)[];
+  cwnd_bytes: (number | null)[];
+}
+
+export interface Sample {
+  /** Of the trial in its run. */
+  index: number;
+  /** Of the flow in its trial. */
+  flow: number;
+  t_s: number;
+  dt_s: number;
+  sent_bps: number | null;
+  received_bps: number | null;
+  retransmitted_bps: number | null;
+  rtt_ms: number | null;
+  cwnd_bytes: number | null;
+}
+
+export type RunEvent =
+  | { kind: "view"; view: RunView }
+  | { kind: "trial_started"; index: number; trial: Trial }
+  | { kind: "sample"; sample: Sample }
+  | { kind: "trial_finished"; index: number; summary: string | null }
+  | { kind: "line"; text: string }
+  | { kind: "ended"; head: RunHead };
+
+export interface ResultPage {
+  count: number;
+  results: ResultHead[];
+}
+
+export interface ResultHead {
+  id: string;
+  started: string;
+  method: string;
+  across: string;
+  verdict: string;
+  duration_s: number | null;
+  figure: HeadFigure | null;
+  course: number[];
+  labels: Labels;
+}
+
+export interface HeadFigure {
+  name: string;
+  value: number;
+  unit: string;
+  shown: string;
+}
+
+/** A step's fields depend on its name. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface ResultDocument {
+  id: string;
+  method: string;
+  started: string;
+  duration_s: number | null;
+  across: string;
+  tool: Fields;
+  near: Fields;
+  far: Fields | null;
+  plan: Fields;
+  labels?: Labels;
+  verdict: { status: string; reasons: Reason[] };
+  validity: { ok: boolean; checks: Check[] };
+  deviations?: string[];
+  steps: Fields[];
+  judged_again?: Fields;
+}
+
+export interface Reason {
+  code: string;
+  text: string;
+  step: number | null;
+}
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  value: number | null;
+  limit: number | null;
+  unit: string;
+}
+
+export interface Counter {
+  /** `trial/flow/counter`. */
+  id: string;
+  trial: string;
+  flow: string;
+  end: "near" | "far" | "both";
+  counter: string;
+  unit: string;
+  from_s: number;
+  until_s: number;
+  min: number | null;
+  max: number | null;
+  last: number | null;
+}
+
+export interface CounterCourse {
+  t_s: number[];
+  mean: (number | null)[];
+  min: (number | null)[];
+  max: (number | null)[];
+  unit: string;
+  /** In the range, before they were joined. */
+  slots: number;
+}
+
+export interface Comparison {
+  method: string;
+  first: ComparedRun;
+  second: ComparedRun;
+  figures: ComparedFigure[];
+  plan_differs_in: { input: string; first: string; second: string }[];
+  repeats: number;
+  unmatched_steps: number;
+}
+
+export interface ComparedRun {
+  id: string;
+  started: string;
+  across: string;
+  verdict: string;
+}
+
+export interface ComparedFigure {
+  step: string;
+  figure: string;
+  first: number | null;
+  second: number | null;
+  noise: number | null;
+  noise_from: string | null;
+  judgement: string;
+}

@@ -1,0 +1,230 @@
+// One result: the verdict and why, whether the tester can be trusted, and every step as a table.
+
+import type { JSX } from "preact";
+import { result, resultFile } from "../api/client.ts";
+import { LABELS, type Check, type ResultDocument } from "../api/types.ts";
+import { useAsked } from "../asked.ts";
+import { fieldName, fieldValue, flattened, wordOf } from "../fields.ts";
+import { type StepTable, type WalkBar, tablesOf, walkOf } from "../figures/steps.ts";
+import { Bar } from "../parts/bar.tsx";
+import { Facts, Table } from "../parts/table.tsx";
+import { PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
+import { UNKNOWN, inUnit, moment, rate, took } from "../quantity.ts";
+import { href } from "../routes.ts";
+
+export function ResultPage({ id }: { id: string }): JSX.Element {
+  const asked = useAsked(id, (stop) => result(id, stop));
+  if (!asked.value) {
+    return (
+      <>
+        <PageHead title="Result" />
+        {asked.error ? <Problem text={asked.error} /> : <Waiting what="the result" />}
+      </>
+    );
+  }
+  return <Shown found={asked.value} />;
+}
+
+function Shown({ found }: { found: ResultDocument }): JSX.Element {
+  const walk = walkOf(found.steps);
+  return (
+    <>
+      <PageHead
+        title={methodName(found.method)}
+        lead={`across ${found.across}, ${moment(found.started)}`}
+      >
+        <a class="button primary" href={href(["explore", found.id])}>
+          Explore its counters
+        </a>
+      </PageHead>
+      <VerdictBanner verdict={found.verdict.status}>
+        {found.verdict.reasons.length > 0 && (
+          <ul class="reasons">
+            {found.verdict.reasons.map((reason) => (
+              <li key={`${reason.code} ${reason.text}`}>{reason.text}</li>
+            ))}
+          </ul>
+        )}
+        {found.judged_again && (
+          <p class="hint">Judged again from the evidence: not the verdict given after the run.</p>
+        )}
+      </VerdictBanner>
+      <Downloads id={found.id} />
+      <section class="panel">
+        <h2>What and where</h2>
+        <Facts facts={factsOf(found)} />
+      </section>
+      {walk.length > 0 && <Walk bars={walk} />}
+      <div class="tables">
+        {tablesOf(found.steps).map((table) => (
+          <section class={isSmall(table) ? "panel" : "panel wide"} key={table.caption}>
+            <Table
+              caption={table.caption}
+              columns={table.columns}
+              rows={table.rows.map((step) => table.columns.map((column) => column.cell(step)))}
+              {...(table.note ? { note: table.note } : {})}
+            />
+          </section>
+        ))}
+      </div>
+      <Trust found={found} />
+      <details class="panel">
+        <summary>What was asked, after defaults</summary>
+        <Facts facts={flattened(found.plan)} />
+      </details>
+    </>
+  );
+}
+
+/** Such tables stand beside one another. */
+function isSmall(table: StepTable): boolean {
+  return table.columns.length <= 6 && table.rows.length <= 4;
+}
+
+const METHODS: Readonly<Record<string, string>> = {
+  rfc6349: "TCP throughput test (RFC 6349)",
+  burst: "Burst test against a policer",
+  flow: "Traffic flows",
+  rfc2544: "Benchmark of RFC 2544",
+  rfc7640: "Traffic management benchmark (RFC 7640)",
+  y1564: "Service activation in the style of Y.1564",
+  stress: "Stateful load",
+};
+
+function methodName(method: string): string {
+  return METHODS[method] ?? method;
+}
+
+function Downloads({ id }: { id: string }): JSX.Element {
+  const file = (name: string, word: string, kept: string): JSX.Element => (
+    <a class="button" href={resultFile(id, name)} download={kept}>
+      {word}
+    </a>
+  );
+  return (
+    <nav class="links" aria-label="Documents of this result">
+      <a class="button" href={resultFile(id, "certificate.html")} target="_blank" rel="noopener">
+        Certificate
+      </a>
+      {file("certificate.pdf", "PDF, A4", `fullpipe-${id}.pdf`)}
+      {file("certificate.pdf?paper=letter", "PDF, Letter", `fullpipe-${id}-letter.pdf`)}
+      {file("series.csv", "CSV", `fullpipe-${id}.csv`)}
+      {file("result.json", "JSON", `fullpipe-${id}.json`)}
+      {file("certificate.md", "Markdown", `fullpipe-${id}.md`)}
+      {file("junit.xml", "JUnit", `fullpipe-${id}.xml`)}
+    </nav>
+  );
+}
+
+function factsOf(found: ResultDocument): [string, string][] {
+  const labels = LABELS.flatMap((label): [string, string][] => {
+    const text = found.labels?.[label];
+    return text ? [[label, text]] : [];
+  });
+  const lasted = found.duration_s === null ? UNKNOWN : took(found.duration_s);
+  return [
+    ...labels,
+    ["near end", end(found.near)],
+    ["far end", end(found.far)],
+    ["began", moment(found.started)],
+    ["took", lasted],
+    ["fullpipe", wordOf(found.tool, "version")],
+    ["id", found.id],
+  ];
+}
+
+function end(fields: ResultDocument["far"]): string {
+  if (!fields) {
+    return UNKNOWN;
+  }
+  const name = wordOf(fields, "name") || wordOf(fields, "host");
+  const kernel = wordOf(fields, "kernel");
+  const processors = fields["processors"];
+  return [
+    name || UNKNOWN,
+    ...(kernel ? [kernel] : []),
+    ...(typeof processors === "number" ? [`${processors} processors`] : []),
+  ].join(", ");
+}
+
+function Walk({ bars }: { bars: WalkBar[] }): JSX.Element {
+  const most = Math.max(...bars.flatMap((bar) => [bar.throughput_bps, bar.ideal_bps ?? 0]));
+  const directions = [...new Set(bars.map((bar) => bar.direction))];
+  return (
+    <section class="panel">
+      <h2>Window walk against the ideal</h2>
+      <div class="walks">
+        {directions.map((direction) => (
+          <div key={direction}>
+            <h3>{direction}</h3>
+            <ol class="walk">
+              {bars
+                .filter((bar) => bar.direction === direction)
+                .map((bar) => (
+                  <li key={bar.windows}>
+                    <span>{bar.windows}</span>
+                    <Bar
+                      share={bar.throughput_bps / most}
+                      ideal={bar.ideal_bps === null ? null : bar.ideal_bps / most}
+                      ink={direction}
+                      text={rate(bar.throughput_bps)}
+                      label={`${bar.windows} of ${bar.ideal_bps === null ? UNKNOWN : rate(bar.ideal_bps)}`}
+                    />
+                  </li>
+                ))}
+            </ol>
+          </div>
+        ))}
+      </div>
+      <p class="hint">The upright mark on each bar is the ideal of its windows.</p>
+    </section>
+  );
+}
+
+function Trust({ found }: { found: ResultDocument }): JSX.Element {
+  const { validity, deviations = [] } = found;
+  return (
+    <section class="panel">
+      <h2>Whether the tester can be trusted</h2>
+      <p>
+        {validity.ok && validity.checks.length === 0
+          ? "The tester has no check of itself for such a run."
+          : validity.ok
+            ? "Every check that the tester makes of itself held."
+            : "A check that the tester makes of itself did not hold: this says nothing about the path."}
+      </p>
+      {validity.checks.length > 0 && (
+        <Table
+          caption="The tester's checks of itself"
+          hideCaption
+          columns={[
+            { head: "check" },
+            { head: "outcome" },
+            { head: "found", figure: true },
+            { head: "limit", figure: true },
+          ]}
+          rows={validity.checks.map((check) => [
+            fieldName(check.name),
+            check.ok ? "holds" : "BROKEN",
+            checked(check.value, check),
+            checked(check.limit, check),
+          ])}
+        />
+      )}
+      {deviations.length > 0 && (
+        <>
+          <h3>Where it departs from the standard</h3>
+          <ul class="deviations">
+            {deviations.map((deviation) => (
+              <li key={deviation}>{deviation}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+function checked(value: number | null, check: Check): string {
+  return check.unit === "" ? fieldValue("", value) : inUnit(value, check.unit);
+}

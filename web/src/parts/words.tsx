@@ -1,0 +1,159 @@
+// Small parts that every page is made of: verdicts, notes, empty states, switches of view.
+
+import type { ComponentChildren, JSX } from "preact";
+
+const VERDICTS: Readonly<Record<string, [tone: string, mark: string, word: string, say: string]>> =
+  {
+    pass: ["good", "✓", "PASS", "The path meets what was asked of it."],
+    fail: ["bad", "✕", "FAIL", "The path does not meet what was asked of it."],
+    invalid: [
+      "doubtful",
+      "!",
+      "INVALID",
+      "The tester, not the network, was measured: this run says nothing about the path.",
+    ],
+    aborted: [
+      "doubtful",
+      "■",
+      "ABORTED",
+      "The run was broken off: there is no verdict on what was not measured.",
+    ],
+    info: [
+      "neutral",
+      "i",
+      "MEASURED",
+      "Nothing was asked of the path, so that there is nothing to judge by.",
+    ],
+  };
+
+function verdictOf(verdict: string): [tone: string, mark: string, word: string, say: string] {
+  return VERDICTS[verdict] ?? ["neutral", "?", verdict.toUpperCase(), "This verdict is not known."];
+}
+
+export function VerdictMark({ verdict }: { verdict: string }): JSX.Element {
+  const [tone, mark, word] = verdictOf(verdict);
+  return (
+    <span class={`mark tone-${tone}`}>
+      <span aria-hidden="true">{mark}</span>
+      {word}
+    </span>
+  );
+}
+
+interface BannerProps {
+  verdict: string;
+  children?: ComponentChildren;
+}
+
+export function VerdictBanner({ verdict, children }: BannerProps): JSX.Element {
+  const [tone, mark, word, say] = verdictOf(verdict);
+  return (
+    <section class={`banner tone-${tone}`} aria-label="Verdict">
+      <strong>
+        <span aria-hidden="true">{mark}</span> {word}
+      </strong>
+      <p>{say}</p>
+      {children}
+    </section>
+  );
+}
+
+export function Problem({ text }: { text: string }): JSX.Element {
+  return (
+    <p class="problem" role="alert">
+      <b>Not done:</b> {text}
+    </p>
+  );
+}
+
+interface EmptyProps {
+  title: string;
+  children: ComponentChildren;
+}
+
+export function Empty({ title, children }: EmptyProps): JSX.Element {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Waiting({ what }: { what: string }): JSX.Element {
+  return (
+    <p class="waiting" role="status">
+      Reading {what} …
+    </p>
+  );
+}
+
+interface HeadProps {
+  title: string;
+  lead?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
+export function PageHead({ title, lead, children }: HeadProps): JSX.Element {
+  return (
+    <header class="page-head">
+      <div>
+        <h1 tabIndex={-1}>{title}</h1>
+        {lead && <p class="lead">{lead}</p>}
+      </div>
+      {children && <div class="actions">{children}</div>}
+    </header>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  legend: string;
+  name: string;
+  value: T;
+  choices: readonly (readonly [T, string])[];
+  onChoose: (value: T) => void;
+}
+
+/** A few words of which one is chosen. */
+export function Choice<T extends string>(props: ChoiceProps<T>): JSX.Element {
+  return (
+    <fieldset class="choice">
+      <legend>{props.legend}</legend>
+      <div>
+        {props.choices.map(([value, word]) => (
+          <label key={value}>
+            <input
+              type="radio"
+              name={props.name}
+              value={value}
+              checked={props.value === value}
+              onChange={() => props.onChoose(value)}
+            />
+            <span>{word}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  id: string;
+  children: ComponentChildren;
+}
+
+export function Field({ label, hint, id, children }: FieldProps): JSX.Element {
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children}
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
