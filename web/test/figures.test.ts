@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Counter, Form, RunView } from "../src/api/types.ts";
+import type { Counter, Form, Link, RunView } from "../src/api/types.ts";
 import { fieldName, fieldValue, flattened } from "../src/fields.ts";
 import { counterpart, firstLook, treeOf } from "../src/figures/counters.ts";
 import { livePanels } from "../src/figures/live.ts";
@@ -37,12 +37,20 @@ test("a link is drawn in the order in which frames meet its parts", () => {
   assert.deepEqual(
     stages.map((stage) => [stage.name, ...stage.captions]),
     [
-      ["policer", "CIR 40 Mbit/s", "CBS 64 kB"],
       ["queue", "4,000 packets"],
       ["line rate", "1 Gbit/s", "layer 1"],
+      ["policer", "CIR 40 Mbit/s", "CBS 64 kB"],
       ["delay", "27 ms"],
     ],
   );
+});
+
+test("classes wait where the queue is that they share", () => {
+  const names = (link: Link) => stagesOf(link).map((stage) => stage.name);
+  const link = { line_rate: "1G", priority: { strict: ["EF", "others"] } };
+  assert.deepEqual(names(link), ["priority", "line rate"]);
+  const shaped = { ...link, shape: { rate: "10M", burst: "10K" } };
+  assert.deepEqual(names(shaped), ["line rate", "priority", "shaper"]);
 });
 
 test("what a link has that the page does not know is shown by its name", () => {

@@ -17,29 +17,44 @@ export interface Stage {
 type Group = Readonly<Record<string, unknown>>;
 type Read = (value: unknown) => Stage[];
 
-/** The fields of a link in a lab file. */
+/** The fields of a link in a lab file, in the order in which a frame meets what they say. */
 const READ: Readonly<Record<string, Read>> = {
+  vlan_tags: (value) => [other("VLAN tags", value)],
   remark: (value) => each(value).map((group) => other("remark", group)),
-  police: (value) => each(value).map(policer),
-  shape: (value) => each(value).map(shaper),
+  outage: (value) => [other("outage", value)],
+  mtu: (value) => [mtu(isGroup(value) ? value : { bytes: value })],
   priority: (value) => [{ symbol: "classes", name: "priority", captions: classes(value) }],
   queue: (value) => each(value).map(queue),
   line_rate: (value) => [
     { symbol: "line", name: "line rate", captions: [writtenRate(value), "layer 1"] },
   ],
-  mtu: (value) => [mtu(isGroup(value) ? value : { bytes: value })],
+  police: (value) => each(value).map(policer),
+  loss: (value) => [{ symbol: "loss", name: "loss", captions: said(value) }],
+  corrupt: (value) => [other("corruption", value)],
+  duplicate: (value) => [other("duplication", value)],
+  shape: (value) => each(value).map(shaper),
   delay: (value) => [{ symbol: "delay", name: "delay", captions: [writtenTime(value)] }],
   jitter: (value) => [{ symbol: "delay", name: "jitter", captions: said(value) }],
-  loss: (value) => [{ symbol: "loss", name: "loss", captions: said(value) }],
+  reorder: (value) => [other("reordering", value)],
 };
 
 export function stagesOf(link: Link): Stage[] {
-  const known = Object.entries(READ).flatMap(([field, read]) => {
+  const known = order(link).flatMap((field) => {
     const value = link[field];
-    return isSet(value) ? read(value) : [];
+    return isSet(value) ? (READ[field]?.(value) ?? []) : [];
   });
   const rest = Object.entries(link).filter(([field, value]) => !(field in READ) && isSet(value));
   return [...known, ...rest.map(([field, value]) => other(field, value))];
+}
+
+/** Where there is a shaper, the classes wait in its queue and not in that of the line. */
+function order(link: Link): string[] {
+  const fields = Object.keys(READ);
+  if (!isSet(link["shape"])) {
+    return fields;
+  }
+  const others = fields.filter((field) => field !== "priority");
+  return others.flatMap((field) => (field === "shape" ? ["priority", field] : [field]));
 }
 
 function isSet(value: unknown): boolean {
