@@ -10,7 +10,6 @@ mod folder;
 mod judged;
 mod lab;
 mod network;
-mod overload;
 mod recovery;
 mod replay;
 #[path = "../result/mod.rs"]
