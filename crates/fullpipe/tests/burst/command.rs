@@ -53,17 +53,18 @@ fn every_row_of_the_application_note_comes_out_in_the_simulation() {
 }
 
 /// Real frames: the same rows, and the bucket within one percent at every length. A row that a busy
-/// host could not send as planned decides nothing, and the result says so; most are sent.
+/// host could not send as planned decides nothing, and the result says so: how many are left is the
+/// host's doing, that they are right is not.
 #[test]
 fn every_row_of_the_application_note_comes_out_in_the_lab() {
     let run = run(&[&["burst", "--lab", "metro-40m-cbs64k", "-q"], &WORDS[..]].concat());
     run.expect_pass();
     let judged = expect_figure_13(&run);
-    assert!(judged >= 4, "{judged} rows: {:#}", run.result["verdict"]);
     let policing = run.steps("policing");
     assert_eq!(policing.len(), 8);
     let certain: Vec<_> = policing.into_iter().filter(|step| step["pass"] == true).collect();
-    assert!(certain.len() >= 4, "{:#}", run.result["verdict"]);
+    let [rows, buckets] = if run.exit == 0 { [8, 4] } else { [0, 1] };
+    assert!(judged >= rows && certain.len() >= buckets, "{:#}", run.result["verdict"]);
     for step in certain {
         assert!(number(step, "deviation_percent").abs() <= 1.0, "{step}");
     }
