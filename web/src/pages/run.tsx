@@ -17,6 +17,7 @@ import { Chart } from "../parts/chart.tsx";
 import { CopyButton } from "../parts/copy_button.tsx";
 import { OptionField } from "../parts/option_field.tsx";
 import { PathPicture } from "../parts/path_picture.tsx";
+import { SearchField } from "../parts/search_field.tsx";
 import { Choice, Field, PageHead, Problem, Waiting } from "../parts/words.tsx";
 import { amount, counted, span } from "../quantity.ts";
 import { go } from "../routes.ts";
@@ -230,21 +231,14 @@ function OptionsPart({ draft, change, form }: PartProps & { form: Form }): JSX.E
     <section class="panel">
       <div class="panel-head">
         <h2>Options</h2>
-        <input
-          type="search"
-          aria-label="Search among the options"
-          placeholder={`Search ${all.length} options`}
-          value={wanted}
-          onInput={(event) => setWanted(event.currentTarget.value)}
+        <SearchField
+          things="options"
+          count={all.length}
+          wanted={wanted}
+          onWanted={setWanted}
+          chosen={count}
+          onClear={() => change({ values: { ...draft.values, [form.name]: {} } })}
         />
-        <button
-          type="button"
-          class="quiet"
-          disabled={count === 0}
-          onClick={() => change({ values: { ...draft.values, [form.name]: {} } })}
-        >
-          Clear {count > 0 ? count : ""}
-        </button>
       </div>
       {wanted.trim() !== "" ? (
         found.length > 0 ? (

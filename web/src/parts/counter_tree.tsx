@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Counter } from "../api/types.ts";
 import { treeOf } from "../figures/counters.ts";
 import { inUnit } from "../quantity.ts";
+import { SearchField } from "./search_field.tsx";
 
 interface Props {
   counters: Counter[];
@@ -20,21 +21,14 @@ export function CounterTree({ counters, chosen, onChoose }: Props): JSX.Element 
   return (
     <section class="panel tree" aria-label="Counters">
       <div class="panel-head">
-        <input
-          type="search"
-          aria-label="Search among the counters"
-          placeholder={`Search ${counters.length} counters`}
-          value={wanted}
-          onInput={(event) => setWanted(event.currentTarget.value)}
+        <SearchField
+          things="counters"
+          count={counters.length}
+          wanted={wanted}
+          onWanted={setWanted}
+          chosen={chosen.length}
+          onClear={() => onChoose([])}
         />
-        <button
-          type="button"
-          class="quiet"
-          disabled={chosen.length === 0}
-          onClick={() => onChoose([])}
-        >
-          Clear {chosen.length > 0 ? chosen.length : ""}
-        </button>
       </div>
       {trials.length === 0 && <p class="hint">No counter speaks of “{wanted}”.</p>}
       {trials.map((trial) => {
