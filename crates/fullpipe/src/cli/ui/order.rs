@@ -11,12 +11,9 @@ use crate::yaml::{Text, nowhere};
 pub(super) fn check(order: &Order) -> Result<Checked, String> {
     let target = target(&order.target)?;
     let method = nowhere(order.method.clone());
-    if !words::methods().contains(&order.method) {
-        return Err(format!(
-            "no method is `{}`: {} are",
-            order.method,
-            words::methods().join(", ")
-        ));
+    let methods = words::methods();
+    if !methods.contains(&order.method) {
+        return Err(format!("no method is `{}`: {} are", order.method, methods.join(", ")));
     }
     let (words, cost) = words::words(&method, &settings(order)?, &target)
         .map_err(|problem| problem.sentence().to_owned())?;

@@ -44,7 +44,7 @@ pub(super) fn network_file(folder: &Path, text: &str) -> io::Result<String> {
     Ok(file.display().to_string())
 }
 
-pub(super) fn command(order: &Order, checked: &Checked) -> Command {
+pub(super) fn spawn(order: &Order, checked: &Checked) -> io::Result<Child> {
     // Whatever has become of the file that this program was started from.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("fullpipe").args(&checked.words).arg("--json-stream");
@@ -62,10 +62,6 @@ pub(super) fn command(order: &Order, checked: &Checked) -> Command {
         }
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
     command.spawn()
 }
 

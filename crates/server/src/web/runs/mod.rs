@@ -150,8 +150,7 @@ impl Runs {
         let checked = self.checked(&mut order, |text| child::network_file(&self.folder, text))?;
         let is_simulation = matches!(order.target, Target::Sim { .. });
         self.expect_room(is_simulation)?;
-        let command = child::command(&order, &checked);
-        let process = child::spawn(command)
+        let process = child::spawn(&order, &checked)
             .map_err(|error| Refusal::not_done(format!("cannot start a program: {error}")))?;
         let mut known = self.known();
         known.started += 1;
