@@ -29,6 +29,10 @@ pub struct Emulation {
     pub late_p99: Duration,
     #[serde(rename = "late_max_ns", with = "nanos")]
     pub late_max: Duration,
+    /// By how much at most a frame left its end before one that the network had before it: to the
+    /// network it was late by as much.
+    #[serde(rename = "overtaken_max_ns", with = "nanos", default)]
+    pub overtaken_max: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -189,6 +189,37 @@ pub struct BurstsLoad {
     /// Layer 1 rate within a burst; `None` is as fast as the host puts frames on its line.
     #[serde(rename = "rate_l1_bps")]
     pub rate_l1: Option<Rate>,
+    #[serde(default, skip_serializing_if = "BurstSpacing::is_on_schedule")]
+    pub spacing: BurstSpacing,
+}
+
+/// What a burst that a busy sender begins late, or drags out, does to those after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BurstSpacing {
+    /// Nothing: each is due at its time, and one that is too late is left out.
+    #[default]
+    OnSchedule,
+    /// They move by as much, so that a bucket has the time to fill between any two.
+    Apart,
+}
+
+impl BurstSpacing {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_on_schedule(&self) -> bool {
+        matches!(self, Self::OnSchedule)
+    }
+}
+
+impl BurstsLoad {
+    /// How long the bursts may take: those that may move have an eighth more.
+    pub fn lasts(&self) -> Duration {
+        let planned = self.period * self.bursts;
+        match self.spacing {
+            BurstSpacing::OnSchedule => planned,
+            BurstSpacing::Apart => planned + planned / 8,
+        }
+    }
 }
 
 /// When frames are due, or how fast an application writes, from when the flow begins.

@@ -15,8 +15,9 @@ use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::{NetNs, clock};
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::{
-    BurstReport, BurstsLoad, Deviations, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes,
-    FramesLoad, FramesReport, Load, Pace, Rate, Receiver, SentBy, Testbed as _, Timing, Trial,
+    BurstReport, BurstSpacing, BurstsLoad, Deviations, Direction, Dscp, Family, FlowReport,
+    FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Pace, Rate, Receiver, SentBy,
+    Testbed as _, Timing, Trial,
 };
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -171,6 +172,7 @@ impl Durations {
             bursts: BURSTS,
             period,
             rate_l1: Some(GIGABIT),
+            spacing: BurstSpacing::OnSchedule,
         };
         let bursts = run_bursts(bed, load, period * BURSTS)?;
         // From the first frame to the last one.
@@ -253,7 +255,14 @@ fn one_burst(
     rate_l1: Option<Rate>,
 ) -> anyhow::Result<BurstReport> {
     let period = Duration::from_secs(1);
-    let load = BurstsLoad { frame_bytes: 64, frames_per_burst, bursts: 1, period, rate_l1 };
+    let load = BurstsLoad {
+        frame_bytes: 64,
+        frames_per_burst,
+        bursts: 1,
+        period,
+        rate_l1,
+        spacing: BurstSpacing::OnSchedule,
+    };
     run_bursts(bed, load, period)?.pop().context("the burst was not sent")
 }
 

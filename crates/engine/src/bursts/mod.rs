@@ -65,7 +65,7 @@ fn frames_per_second(load: &BurstsLoad) -> u64 {
 mod tests {
     use std::thread;
 
-    use fp_model::{Family, Time};
+    use fp_model::{BurstSpacing, Family, Time};
 
     use super::*;
     use crate::frames::Stream;
@@ -82,6 +82,7 @@ mod tests {
         bursts: 4,
         period: Duration::from_millis(60),
         rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
     };
 
     const TIMING: Timing = Timing {

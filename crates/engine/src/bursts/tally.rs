@@ -110,7 +110,7 @@ impl BurstTally {
 mod tests {
     use std::time::Duration;
 
-    use fp_model::BurstsLoad;
+    use fp_model::{BurstSpacing, BurstsLoad};
 
     use super::*;
 
@@ -125,6 +125,7 @@ mod tests {
             bursts: 3,
             period: Duration::from_millis(100),
             rate_l1: None,
+            spacing: BurstSpacing::OnSchedule,
         };
         let timing = Timing {
             warm_up: Duration::from_millis(100),

@@ -293,7 +293,7 @@ fn admit_tcp(load: &TcpLoad, timing: &Timing) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::{CongestionControl, Direction, Dscp, Family, FrameSizes, Step};
+    use fp_model::{BurstSpacing, CongestionControl, Direction, Dscp, Family, FrameSizes, Step};
 
     use super::*;
 
@@ -335,7 +335,14 @@ mod tests {
         let bursts = |bursts, frames_per_burst| {
             let period = Duration::from_millis(1);
             let rate_l1 = None;
-            let load = BurstsLoad { frame_bytes: 64, frames_per_burst, bursts, period, rate_l1 };
+            let load = BurstsLoad {
+                frame_bytes: 64,
+                frames_per_burst,
+                bursts,
+                period,
+                rate_l1,
+                spacing: BurstSpacing::OnSchedule,
+            };
             let (direction, family, dscp) = (Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT);
             FlowSpec::new(direction, family, dscp, Load::Bursts(load))
         };

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::buffer::{Buffer, Pool};
+use super::gathering::Gathering;
 use super::lateness::Lateness;
 use super::packet::{corrupt, dscp_if_routed, remark, wire_bytes};
 use super::truth::DirectionTruth;
@@ -76,8 +77,8 @@ impl Forwarder {
             let mut clocks = Clocks::read();
             let received =
                 self.near_to_far.receive(&mut clocks) + self.far_to_near.receive(&mut clocks);
-            self.near_to_far.release(clocks.now);
-            self.far_to_near.release(clocks.now);
+            self.near_to_far.carry(clocks.now);
+            self.far_to_near.carry(clocks.now);
             self.near_to_far.answer(&mut self.far_to_near);
             self.far_to_near.answer(&mut self.near_to_far);
             if received > 0 {
@@ -115,10 +116,7 @@ impl Forwarder {
 
     /// Sleeps until shortly before the next frame is due, or until there is something to do.
     fn wait(&self) -> io::Result<()> {
-        let due = [&self.near_to_far, &self.far_to_near]
-            .into_iter()
-            .filter_map(|lane| lane.way.poll_timeout())
-            .min();
+        let due = [&self.near_to_far, &self.far_to_near].into_iter().filter_map(Lane::due).min();
         let timeout = match due.map(|due| (due - WAKE_AHEAD).since(clock::now())) {
             // Too close to sleep: the caller asks again and again.
             Some(Duration::ZERO) => return Ok(()),
@@ -177,14 +175,13 @@ impl Clocks {
 struct Lane {
     receiver: PacketReceiver,
     sender: PacketSender,
+    gathering: Gathering,
     way: Way<Buffer>,
     pool: Pool,
     /// Frames that are to be sent now.
     due: Vec<Due>,
     /// Answers to packets that were too big.
     answers: Vec<Vec<u8>>,
-    /// No frame can have arrived before, whatever its timestamp says.
-    not_before: Time,
     /// Since the owner asked last, and before.
     late: Lateness,
     late_before: Lateness,
@@ -200,17 +197,16 @@ impl Lane {
         seed: u64,
         pool: &Pool,
     ) -> io::Result<Self> {
-        let now = clock::now();
         let mut way = Way::new(links, seed);
-        way.come_up(now);
+        way.come_up(clock::now());
         Ok(Self {
             receiver: PacketReceiver::open(from.port.index, from.max_frame_bytes())?,
             sender: PacketSender::open(to.port.index)?,
+            gathering: Gathering::new(way.least_delay()),
             way,
             pool: pool.clone(),
             due: Vec::with_capacity(PacketSender::BATCH),
             answers: Vec::new(),
-            not_before: now,
             late: Lateness::new(),
             late_before: Lateness::new(),
             unsent_frames: 0,
@@ -220,21 +216,30 @@ impl Lane {
 
     /// Takes frames that have arrived, at most a batch, and returns how many.
     fn receive(&mut self, clocks: &mut Clocks) -> usize {
-        let Self { receiver, way, pool, not_before, .. } = self;
-        for received in 0..RECEIVE_BATCH {
-            let took_one = receiver.receive(|frame| {
+        let Self { receiver, gathering, pool, .. } = self;
+        let mut take_one = || {
+            receiver.receive(|frame| {
                 let Some(dscp) = dscp_if_routed(frame.bytes) else { return };
-                let at = clocks.arrival(frame.arrived_at_wall).max(*not_before);
+                let left_at = clocks.arrival(frame.arrived_at_wall);
                 let frame_bytes = wire_bytes(frame.bytes);
-                way.on_frame(at, Frame { frame_bytes, dscp, body: pool.copy_of(frame.bytes) });
-            });
-            if !took_one {
-                // Between its timestamp and its place in the ring a frame spends microseconds.
-                *not_before = clocks.now - Duration::from_millis(1);
-                return received;
-            }
+                let body = pool.copy_of(frame.bytes);
+                gathering.push(left_at, Frame { frame_bytes, dscp, body });
+            })
+        };
+        (0..RECEIVE_BATCH).take_while(|_| take_one()).count()
+    }
+
+    /// Everything up to `now` happens.
+    fn carry(&mut self, now: Time) {
+        while let Some((left_at, frame)) = self.gathering.next(now) {
+            self.way.on_frame(left_at, frame);
         }
-        RECEIVE_BATCH
+        self.release(now);
+    }
+
+    /// When there will be something to do.
+    fn due(&self) -> Option<Time> {
+        self.way.poll_timeout().into_iter().chain(self.gathering.look_at()).min()
     }
 
     /// Sends the frames that are due at `now`, at most a batch.
@@ -271,7 +276,8 @@ impl Lane {
 
     /// How late frames were since this was asked last.
     fn take_lateness(&mut self) -> Lateness {
-        let late = mem::replace(&mut self.late, Lateness::new());
+        let mut late = mem::replace(&mut self.late, Lateness::new());
+        late.overtaken_max = self.gathering.take_overtaken_max();
         let before = mem::replace(&mut self.late_before, Lateness::new());
         self.late_before = before.with(&late);
         late

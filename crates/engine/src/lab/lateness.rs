@@ -10,6 +10,8 @@ use serde::Serialize;
 pub(super) struct Lateness {
     frames: Box<[u64]>,
     max: Duration,
+    /// How late at most a frame came to the network, after one that had left behind it.
+    pub(super) overtaken_max: Duration,
 }
 
 /// Of all frames of one direction, between the time at which they were due and the system call
@@ -26,7 +28,7 @@ const SLOTS: usize = 10_000;
 
 impl Lateness {
     pub(super) fn new() -> Self {
-        Self { frames: vec![0; SLOTS].into(), max: Duration::ZERO }
+        Self { frames: vec![0; SLOTS].into(), max: Duration::ZERO, overtaken_max: Duration::ZERO }
     }
 
     pub(super) fn add(&mut self, late: Duration) {
@@ -53,13 +55,18 @@ impl Lateness {
         for (mine, theirs) in self.frames.iter_mut().zip(&other.frames) {
             *mine += theirs;
         }
-        Self { max: self.max.max(other.max), ..self }
+        let overtaken_max = self.overtaken_max.max(other.overtaken_max);
+        Self { max: self.max.max(other.max), overtaken_max, ..self }
     }
 
     pub(super) fn emulation(&self) -> Emulation {
         let frames = self.frames.iter().sum();
         let late_p99 = Duration::from_micros(self.percentile(frames, 99).unwrap_or_default());
-        Emulation { late_p99: late_p99.min(self.max), late_max: self.max }
+        Emulation {
+            late_p99: late_p99.min(self.max),
+            late_max: self.max,
+            overtaken_max: self.overtaken_max,
+        }
     }
 
     /// The least slot that `percent` of the frames do not exceed, rounded up to its end.
@@ -100,8 +107,10 @@ mod tests {
             some.add(Duration::from_micros(2 * micros));
             other.add(Duration::from_micros(2 * micros + 1));
         }
+        other.overtaken_max = Duration::from_millis(3);
         let late = some.with(&other).emulation();
         assert_eq!(late.late_p99, Duration::from_micros(99));
         assert_eq!(late.late_max, Duration::from_micros(99));
+        assert_eq!(late.overtaken_max, Duration::from_millis(3));
     }
 }

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod forwarder;
+mod gathering;
 mod grounds;
 mod lateness;
 mod listener;

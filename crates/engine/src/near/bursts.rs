@@ -97,6 +97,8 @@ fn moved(run: &ReceivedRun, later_ns: i64) -> ArrivedRun {
 
 #[cfg(test)]
 mod tests {
+    use fp_model::BurstSpacing;
+
     use super::*;
 
     const LOAD: BurstsLoad = BurstsLoad {
@@ -105,6 +107,7 @@ mod tests {
         bursts: 3,
         period: Duration::from_millis(100),
         rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
     };
 
     fn sent(burst: u32) -> SentBurst {

@@ -14,8 +14,8 @@ use fp_model::Time;
 use libc::{c_int, iovec, mmsghdr, sockaddr_ll, tpacket_req, tpacket2_hdr};
 use socket2::SockRef;
 
-use super::packet_filter;
 use super::udp::{EMPTY_PART, empty_message, part};
+use super::{packet_filter, udp};
 
 /// Receives every frame that arrives at one interface, in the order of arrival.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ impl PacketReceiver {
     /// Without `CAP_NET_RAW`, or without memory for the ring.
     pub fn open(interface_index: i32, max_frame_bytes: usize) -> io::Result<Self> {
         let socket = packet_socket(libc::SOCK_RAW)?;
+        stamp_on_entry(&socket)?;
         set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
         let slot_bytes = (RING_HEADROOM + max_frame_bytes).next_power_of_two();
@@ -71,6 +72,7 @@ impl PacketReceiver {
     ) -> io::Result<Self> {
         const RING_BYTES: usize = 16 << 20;
         let socket = packet_socket(libc::SOCK_DGRAM)?;
+        stamp_on_entry(&socket)?;
         set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
         set(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
         SockRef::from(&socket).attach_filter(&packet_filter::flow(local, peer))?;
@@ -380,6 +382,12 @@ fn bind(socket: &OwnedFd, interface_index: i32, ethernet_protocol: u16) -> io::R
     let len = size_of::<sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the address lives through the call and has this length.
     checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
+}
+
+/// Has the kernel stamp a frame when its interface has it, before it waits for a processor to look at
+/// it; a ring alone would have it stamped afterwards.
+fn stamp_on_entry(socket: &OwnedFd) -> io::Result<()> {
+    udp::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
 fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> io::Result<()> {

@@ -398,7 +398,7 @@ fn control_of(header: &libc::msghdr) -> Received {
 }
 
 pub(super) fn set_option(
-    socket: &UdpSocket,
+    socket: &impl AsRawFd,
     level: c_int,
     name: c_int,
     value: c_int,

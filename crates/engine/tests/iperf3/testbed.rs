@@ -11,9 +11,9 @@ use fp_engine::iperf3::Iperf3Testbed;
 use fp_engine::near::LiveOptions;
 use fp_engine::os::clock;
 use fp_model::{
-    Abort, BurstsLoad, CongestionControl, Direction, Dscp, Family, FlowReport, FlowSpec,
-    FrameSizes, FramesLoad, Load, Pace, ProbedBy, ProbesLoad, Rate, Sample, Sender, TcpLoad,
-    Testbed as _, Timing, Trial,
+    Abort, BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, Family, FlowReport,
+    FlowSpec, FrameSizes, FramesLoad, Load, Pace, ProbedBy, ProbesLoad, Rate, Sample, Sender,
+    TcpLoad, Testbed as _, Timing, Trial,
 };
 use serde_json::Value;
 
@@ -245,6 +245,7 @@ fn what_a_stock_server_cannot_do_is_said_before_it_is_asked() {
         bursts: 1,
         period: Duration::from_millis(500),
         rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
     });
     assert!(refused(vec![(Direction::Upload, bursts)]).contains("`fullpipe serve`"));
     let both = vec![(Direction::Upload, tcp()), (Direction::Upload, frames())];

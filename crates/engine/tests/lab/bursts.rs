@@ -5,8 +5,8 @@ use std::time::Duration;
 use fp_engine::lab::Grounds;
 use fp_engine::near::LiveTestbed;
 use fp_model::{
-    BurstReport, BurstsLoad, BurstsReport, Direction, Dscp, Family, FlowReport, FlowSpec, Load,
-    Rate, Receiver, Testbed as _, Timing, Trial,
+    BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, Dscp, Family, FlowReport,
+    FlowSpec, Load, Rate, Receiver, Testbed as _, Timing, Trial,
 };
 use fp_net::path::{LinkSpec, PoliceSpec};
 
@@ -96,7 +96,14 @@ fn admitted_frames(frame_bytes: u32, frames: u32) -> u32 {
 /// Five bursts; a bucket of 64,000 bytes is full again after 12.8 ms at 40 Mbit/s.
 fn bursts(frame_bytes: u32, frames_per_burst: u32, rate_l1: Option<Rate>) -> BurstsLoad {
     let period = Duration::from_millis(60);
-    BurstsLoad { frame_bytes, frames_per_burst, bursts: 5, period, rate_l1 }
+    BurstsLoad {
+        frame_bytes,
+        frames_per_burst,
+        bursts: 5,
+        period,
+        rate_l1,
+        spacing: BurstSpacing::OnSchedule,
+    }
 }
 
 fn run(

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fp_engine::lab::Grounds;
 use fp_model::{
-    BurstReport, BurstsLoad, Direction, Dscp, Family, FlowReport, FlowSpec, Load, PacketLayout,
-    Testbed as _, Timing, Trial,
+    BurstReport, BurstSpacing, BurstsLoad, Direction, Dscp, Family, FlowReport, FlowSpec, Load,
+    PacketLayout, Testbed as _, Timing, Trial,
 };
 use fp_net::path::{LinkSpec, MtuSpec, TooBigAnswer};
 
@@ -61,6 +61,7 @@ fn trial(direction: Direction, frame_bytes: u32) -> Trial {
         bursts: FRAMES,
         period: INTERVAL,
         rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
     };
     let flow = FlowSpec::new(direction, Family::Ipv4, Dscp::BEST_EFFORT, Load::Bursts(load));
     let timing = Timing {

@@ -4,7 +4,9 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, ArrivedRun, BurstReport, BurstsLoad, BurstsReport, Direction, LayeredRate};
+use fp_model::{
+    Abort, ArrivedRun, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, LayeredRate,
+};
 
 use super::overload::{Port, names, refill_time};
 use super::passage::Passage;
@@ -71,7 +73,14 @@ impl Planned {
         let frames_per_burst = u32::try_from(exact.frames_per_burst.to_u64()?).ok()?;
         let bursts = u32::try_from(exact.bursts.to_u64()?).ok()?.max(BURSTS_MIN);
         let period = Duration::from_secs_f64(exact.period.to_f64()? * run.plan.period_guard);
-        let load = BurstsLoad { frame_bytes, frames_per_burst, bursts, period, rate_l1: None };
+        let load = BurstsLoad {
+            frame_bytes,
+            frames_per_burst,
+            bursts,
+            period,
+            rate_l1: None,
+            spacing: BurstSpacing::Apart,
+        };
         Some(Self { load, frame_bytes, charged_bytes: f64::from(charged), cir, cbs_bytes })
     }
 
@@ -109,8 +118,15 @@ impl Planned {
         if seen.dropped_frames > 0 {
             return Some(Flaw::FramesDropped);
         }
-        if count.received < count.sent && self.lateness_explains_losses(&seen.report, slot_s) {
-            return Some(Flaw::OffSchedule);
+        if count.received < count.sent {
+            // A frame that was lost cannot show that it was late.
+            let overtaken_s = seen.emulation.overtaken_max.as_secs_f64();
+            if overtaken_s * self.cir_bytes_s() >= self.charged_bytes {
+                return Some(Flaw::EmulationLate);
+            }
+            if self.lateness_explains_losses(&seen.report, slot_s) {
+                return Some(Flaw::OffSchedule);
+            }
         }
         let lags = Passage::of_all(seen).into_iter().map(|burst| burst.behind_the_line(slot_s));
         let lag = median(lags.collect()).unwrap_or(0.0);
@@ -240,6 +256,7 @@ mod tests {
                 bursts: 4,
                 period: Duration::from_micros(10_010),
                 rate_l1: None,
+                spacing: BurstSpacing::Apart,
             },
             frame_bytes: 1000,
             charged_bytes: 1000.0,

@@ -17,8 +17,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstsLoad, BurstsReport, Direction, FlowReport, FlowSpec, Load, Observation, Rate,
-    Testbed, Timing, Trial,
+    Abort, BurstsLoad, BurstsReport, Direction, Emulation, FlowReport, FlowSpec, Load, Observation,
+    Rate, Testbed, Timing, Trial,
 };
 
 pub use crate::path::PathMtu;
@@ -178,8 +178,8 @@ struct Seen {
     report: BurstsReport,
     /// By the ends themselves, in all directions of the trial.
     dropped_frames: u64,
-    /// By how much at most an emulated network let go 99 of 100 frames late.
-    late: Duration,
+    /// What an emulated network knows against itself.
+    emulation: Emulation,
 }
 
 impl Run<'_> {
@@ -195,7 +195,7 @@ impl Run<'_> {
             vlan_tags,
             ..FlowSpec::new(offer.direction, family, dscp, Load::Bursts(offer.load))
         };
-        let steady = offers.iter().map(|offer| offer.load.period * offer.load.bursts).max();
+        let steady = offers.iter().map(|offer| offer.load.lasts()).max();
         let timing =
             Timing { warm_up: idle, steady: steady.unwrap_or_default(), settle: settle(self.rtt) };
         let trial = Trial { name, flows: offers.iter().map(flow).collect(), timing };
@@ -204,8 +204,8 @@ impl Run<'_> {
         let reports = bursts(&trial, &seen)?;
         self.health.dropped_frames += dropped_frames;
         self.health.arrived_frames += reports.iter().map(arrived_frames).sum::<u64>();
-        let late = seen.emulation.map_or(Duration::ZERO, |emulation| emulation.late_p99);
-        Ok(reports.into_iter().map(|report| Seen { report, dropped_frames, late }).collect())
+        let emulation = seen.emulation.unwrap_or_default();
+        Ok(reports.into_iter().map(|report| Seen { report, dropped_frames, emulation }).collect())
     }
 }
 

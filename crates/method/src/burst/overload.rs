@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, ArrivedRun, BurstReport, BurstsLoad, Direction, LayeredRate, PacketLayout, Rate,
+    Abort, ArrivedRun, BurstReport, BurstSpacing, BurstsLoad, Direction, LayeredRate, PacketLayout,
+    Rate,
 };
 
 use super::cbs::REPEATS;
@@ -79,6 +80,7 @@ impl Port {
             bursts: 1,
             period: Duration::from_secs_f64(f64::from(frames_per_burst) * slot_s * 1.05),
             rate_l1: self.pace(frames_per_burst, frame_bytes),
+            spacing: BurstSpacing::OnSchedule,
         }
     }
 
@@ -138,7 +140,14 @@ pub(super) fn find_lines(
         Goal::Discover => (1, UNKNOWN_LINE_PERIOD),
     };
     let (frames_per_burst, rate_l1) = (LINE_FRAMES, None);
-    let load = BurstsLoad { frame_bytes, frames_per_burst, bursts, period, rate_l1 };
+    let load = BurstsLoad {
+        frame_bytes,
+        frames_per_burst,
+        bursts,
+        period,
+        rate_l1,
+        spacing: BurstSpacing::OnSchedule,
+    };
     let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
     let seen = unspoilt(run, &format!("line rate, {}", names(directions)), &offers)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
@@ -162,11 +171,12 @@ pub(super) fn find_lines(
 fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>, Abort> {
     let mut best = run.bursts(String::from(name), offers, Duration::ZERO)?;
     for _ in 0..REPEATS {
-        if best.iter().all(|seen| seen.late <= shortest(seen).mul_f64(LATE_SHARE_MAX)) {
+        if best.iter().all(|seen| seen.emulation.late_p99 <= shortest(seen).mul_f64(LATE_SHARE_MAX))
+        {
             break;
         }
         let again = run.bursts(String::from(name), offers, Duration::ZERO)?;
-        let late = |seen: &[Seen]| seen.iter().map(|seen| seen.late).max();
+        let late = |seen: &[Seen]| seen.iter().map(|seen| seen.emulation.late_p99).max();
         if late(&again) < late(&best) {
             best = again;
         }

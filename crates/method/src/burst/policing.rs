@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstsLoad, Direction, LayeredRate};
+use fp_model::{Abort, BurstSpacing, BurstsLoad, Direction, LayeredRate};
 
 use super::cbs::{Count, REFILL_SHARE_MAX, REPEATS, times};
 use super::estimate::{self, Refill};
@@ -103,6 +103,7 @@ impl Planned {
             bursts: (fitting as u32).clamp(BURSTS_MIN, BURSTS_MAX),
             period,
             rate_l1: policed.port.pace(frames, frame_bytes),
+            spacing: BurstSpacing::Apart,
         };
         Self { load, policed: *policed, refill, frame_bytes, charged_bytes, cir, cbs_bytes }
     }
@@ -179,7 +180,7 @@ impl Planned {
             time.as_secs_f64() * self.refill.bytes_s > REFILL_SHARE_MAX * self.cbs_bytes as f64
         };
         let behind = times.sent.saturating_sub(times.at_line_rate);
-        (is_much(behind) && is_much(seen.late)).then_some(Flaw::EmulationLate)
+        (is_much(behind) && is_much(seen.emulation.late_p99)).then_some(Flaw::EmulationLate)
     }
 }
 

@@ -82,7 +82,7 @@ pub enum Flaw {
     /// So slow that the bucket was refilled meanwhile.
     SlowBursts,
     /// The sender was slower than the line, and how much of that the policer saw is not known, as an
-    /// emulated network let frames go late.
+    /// emulated network let frames go late; or it had some of them in another order.
     EmulationLate,
     /// Frames were lost, and bursts came so irregularly that the configured policer drops some.
     OffSchedule,

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstReport, BurstsLoad, BurstsReport, FlowReport, Load, Observation, Rate, Testbed,
-    Timing, Trial,
+    Abort, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, FlowReport, Load, Observation,
+    Rate, Testbed, Timing, Trial,
 };
 
 use super::offer::REPEATS_MAX;
@@ -244,6 +244,7 @@ impl BurstSearch<'_, '_> {
             bursts: 1,
             period: lasts + settle,
             rate_l1: Some(self.line.rate_l1),
+            spacing: BurstSpacing::OnSchedule,
         };
         let flow =
             |direction: &fp_model::Direction| self.run.plan.flow(*direction, Load::Bursts(load));

@@ -7,8 +7,8 @@ use core::slice;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, ArrivedRun, BurstReport, BurstsLoad, BurstsReport, Direction, Dscp, FlowReport,
-    FlowSpec, Load, Observation, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
+    Abort, ArrivedRun, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, Dscp,
+    FlowReport, FlowSpec, Load, Observation, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
 };
 
 use super::trains::Curve;
@@ -97,6 +97,7 @@ impl Run<'_> {
                 bursts: bursts as u32,
                 period,
                 rate_l1: self.plan.line_rate_l1,
+                spacing: BurstSpacing::OnSchedule,
             },
             late_max,
             idle: period,
@@ -365,6 +366,7 @@ mod tests {
             bursts,
             period: Duration::from_millis(1),
             rate_l1: Some(Rate::mbps(1000)),
+            spacing: BurstSpacing::OnSchedule,
         };
         Offer {
             name: String::new(),

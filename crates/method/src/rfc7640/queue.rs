@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstsLoad, BurstsReport, Direction, Dscp, Rate};
+use fp_model::{Abort, BurstSpacing, BurstsLoad, BurstsReport, Direction, Dscp, Rate};
 
 use super::bursts::{Offer, Outcome, arrivals, interval};
 use super::policer::{first, whole_prefix_of};
@@ -145,6 +145,7 @@ impl Test<'_> {
                 bursts,
                 period,
                 rate_l1: run.plan.line_rate_l1,
+                spacing: BurstSpacing::OnSchedule,
             },
             late_max,
             idle: period,
@@ -297,6 +298,7 @@ mod tests {
             bursts: 4,
             period: Duration::from_millis(10),
             rate_l1: None,
+            spacing: BurstSpacing::OnSchedule,
         };
         let burst = |burst, frames, from_ms| BurstReport {
             burst,

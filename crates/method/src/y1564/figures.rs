@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    BurstsReport, Dscp, FrameSizes, FramesReport, PacketLayout, Rate, Sample, TcpReport,
+    BurstReport, BurstsReport, Dscp, FrameSizes, FramesReport, PacketLayout, Rate, Sample,
+    TcpReport,
 };
 
 use super::availability::{Availability, Second};
@@ -59,7 +60,9 @@ pub(super) fn of_bursts(report: &BurstsReport, frame_bytes: u32, period: Duratio
     };
     let sent_frames = sum(|burst| burst.sent_frames);
     let received_frames = sum(|burst| burst.received_frames);
-    let lasted = period * report.bursts.len() as u32;
+    let late = |burst: Option<&BurstReport>| burst.map_or(Duration::ZERO, |one| one.sent_from);
+    let moved = late(report.bursts.last()).saturating_sub(late(report.bursts.first()));
+    let lasted = period * report.bursts.len() as u32 + moved;
     let ir_l2 = Rate::over(received_frames * u64::from(frame_bytes), lasted);
     Figures {
         sent_frames,

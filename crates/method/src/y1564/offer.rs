@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    BurstsLoad, CongestionControl, Direction, Dscp, FlowSpec, FramesLoad, Layer, LayeredRate, Load,
-    Pace, PacketLayout, Rate, Sender, TcpLoad, Timing, Trial,
+    BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, FlowSpec, FramesLoad, Layer,
+    LayeredRate, Load, Pace, PacketLayout, Rate, Sender, TcpLoad, Timing, Trial,
 };
 
 use super::plan::{Colours, Configuration, Frames, Plan, Service, Tcp, Traffic};
@@ -266,20 +266,21 @@ pub(super) fn bursts(
         _ => (committed, buckets.committed.filled_in(), service.dscp),
     };
     let period = filled_in * PERIOD_PERMILLE / 1000;
-    let load = Load::Bursts(BurstsLoad {
+    let load = BurstsLoad {
         frame_bytes,
         frames_per_burst: u32::try_from(count).unwrap_or(u32::MAX),
         bursts: (step.as_nanos() / period.as_nanos().max(1)).clamp(1, 1_000_000) as u32,
         period,
         rate_l1: None,
-    });
+        spacing: BurstSpacing::Apart,
+    };
     let flows = service.directions.list().iter().map(|direction| {
         let part = Part { service: place, direction: *direction, role: Role::Judged };
-        (part, flow(plan, service, *direction, dscp, load.clone()))
+        (part, flow(plan, service, *direction, dscp, Load::Bursts(load)))
     });
     let timing = Timing {
         warm_up: rtt + Duration::from_millis(200),
-        steady: step.max(period),
+        steady: load.lasts(),
         settle: settle(rtt) + buckets.filled_in(),
     };
     offer(flows.collect(), timing)

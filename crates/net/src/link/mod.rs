@@ -123,6 +123,11 @@ impl<T: Clone> Way<T> {
         Some(Output::Deliver { at, frame, corrupt })
     }
 
+    /// How long at least a frame takes, unless a link sends it back.
+    pub fn least_delay(&self) -> Duration {
+        beyond(&self.hops)
+    }
+
     /// When to poll next; there may then be nothing yet.
     pub fn poll_timeout(&self) -> Option<Time> {
         let parcels = self.hops.iter().zip(&self.beyond);

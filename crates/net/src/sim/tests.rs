@@ -5,8 +5,8 @@ use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
 use fp_model::{
-    Abort, ArrivedRun, BurstsLoad, BurstsReport, CongestionControl, Direction, Dscp, Family,
-    FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Observation, Pace,
+    Abort, ArrivedRun, BurstSpacing, BurstsLoad, BurstsReport, CongestionControl, Direction, Dscp,
+    Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Observation, Pace,
     ProbesLoad, ProbesReport, Rate, Sample, Sender, Step, TcpLoad, TcpReport, Testbed, Timing,
     Trial,
 };
@@ -487,6 +487,7 @@ const TWICE_THE_BUCKET: BurstsLoad = BurstsLoad {
     bursts: 3,
     period: Duration::from_millis(27),
     rate_l1: None,
+    spacing: BurstSpacing::OnSchedule,
 };
 
 /// Frames that follow each other on a gigabit line end every 12.304 µs, and 61.52 bytes come back in

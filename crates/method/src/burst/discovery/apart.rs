@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstsLoad, PacketLayout, Rate};
+use fp_model::{Abort, BurstSpacing, BurstsLoad, PacketLayout, Rate};
 
 use super::Search;
 use super::buckets::Buckets;
@@ -99,6 +99,7 @@ impl Search<'_, '_> {
             bursts,
             period: if bursts > 1 { lasts + at.idle } else { lasts },
             rate_l1: Some(Rate::bps((frames_s * on_the_line) as u64)),
+            spacing: BurstSpacing::Apart,
         };
         let of = format!("{:.2} times both rates", frames_s / at.refill.bytes_s);
         let seen = self.trial(&of, load, at.idle)?;

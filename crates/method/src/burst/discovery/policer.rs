@@ -3,7 +3,7 @@
 use alloc::format;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstsLoad};
+use fp_model::{Abort, BurstSpacing, BurstsLoad};
 
 use super::apart::{Apart, Looking, as_two_buckets};
 use super::buckets::{Buckets, excess, marked};
@@ -119,6 +119,7 @@ impl Search<'_, '_> {
             bursts,
             period: lasts + idle,
             rate_l1: self.port.pace(frames, self.frame_bytes),
+            spacing: BurstSpacing::Apart,
         };
         self.trial(&format!("bursts of {frames} frames"), load, idle)
     }
