@@ -235,26 +235,28 @@ pub(crate) struct BurstsSenderHalf {
     pub(crate) slots: Vec<SenderSlot>,
 }
 
-/// Times count from the instant at which the burst was due. Four numbers in a message, which would
+/// Times count from the instant at which the burst was due. Five numbers in a message, which would
 /// be three times as long with their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u32, u32, u64, u64)", into = "(u32, u32, u64, u64)")]
+#[serde(from = "(u32, u32, u64, u64, u64)", into = "(u32, u32, u64, u64, u64)")]
 pub(crate) struct SentBurst {
     pub(crate) burst: u32,
     pub(crate) sent_frames: u32,
     pub(crate) from_ns: u64,
     pub(crate) until_ns: u64,
+    /// The most that a frame of a paced burst was behind its rate.
+    pub(crate) behind_ns: u64,
 }
 
-impl From<(u32, u32, u64, u64)> for SentBurst {
-    fn from((burst, sent_frames, from_ns, until_ns): (u32, u32, u64, u64)) -> Self {
-        Self { burst, sent_frames, from_ns, until_ns }
+impl From<(u32, u32, u64, u64, u64)> for SentBurst {
+    fn from((burst, sent_frames, from_ns, until_ns, behind_ns): (u32, u32, u64, u64, u64)) -> Self {
+        Self { burst, sent_frames, from_ns, until_ns, behind_ns }
     }
 }
 
-impl From<SentBurst> for (u32, u32, u64, u64) {
+impl From<SentBurst> for (u32, u32, u64, u64, u64) {
     fn from(sent: SentBurst) -> Self {
-        (sent.burst, sent.sent_frames, sent.from_ns, sent.until_ns)
+        (sent.burst, sent.sent_frames, sent.from_ns, sent.until_ns, sent.behind_ns)
     }
 }
 

@@ -143,6 +143,10 @@ pub struct BurstReport {
     pub sent_from: Duration,
     #[serde(rename = "sent_until_ns", with = "nanos")]
     pub sent_until: Duration,
+    /// By how much at most a frame left later than the rate of the burst says; a sender makes up for
+    /// it. None where the burst has no rate.
+    #[serde(rename = "behind_ns", with = "nanos", default)]
+    pub behind: Duration,
     /// The frames that arrived, in the order of their numbers. Of a trial with very many runs the
     /// last ones are left out: then they have fewer frames together than were received.
     pub arrived: Vec<ArrivedRun>,

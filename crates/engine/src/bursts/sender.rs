@@ -69,13 +69,14 @@ pub(crate) fn send(
             seen[slots.at(at)].sent_bytes += u64::from(frames) * u64::from(load.frame_bytes);
             sent_frames += frames;
         })?;
-        if let Some((from, until)) = left {
+        if let Some(Span { from, until, behind }) = left {
             let [from, until] = [from, until].map(|at| at.since(due));
             if load.spacing == BurstSpacing::Apart {
                 moved.after(from, until);
             }
-            let [from_ns, until_ns] = [from, until].map(|after| after.as_nanos() as u64);
-            bursts.push(SentBurst { burst, sent_frames, from_ns, until_ns });
+            let [from_ns, until_ns, behind_ns] =
+                [from, until, behind].map(|time| time.as_nanos() as u64);
+            bursts.push(SentBurst { burst, sent_frames, from_ns, until_ns, behind_ns });
         }
     }
     while let Some((slot, _)) = slots.close_by(slots.last_end()) {
@@ -111,6 +112,14 @@ fn run_on_time(load: &BurstsLoad) -> Option<Promptly> {
     let frames_ns = u64::from(load.frames_per_burst).saturating_mul(1_000_000_000);
     let lasts = Duration::from_nanos(frames_ns / frames_per_second(load));
     (lasts <= REAL_TIME_BURST_MAX && lasts <= load.period / 4).then(Promptly::run)
+}
+
+/// When the first and the last frame of a burst left, and the most that one was behind its rate.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: Time,
+    until: Time,
+    behind: Duration,
 }
 
 struct BurstSender<'a> {
@@ -178,13 +187,13 @@ impl<'a> BurstSender<'a> {
     }
 
     /// Sends a burst that begins with frame `first`, tells `sent` of each call how many frames left
-    /// by it, and returns when the first and the last one did.
+    /// by it, and returns when they did, if any.
     fn send_burst(
         &mut self,
         first: u64,
         began: Time,
         sent: &mut dyn FnMut(Time, u32),
-    ) -> Result<Option<(Time, Time)>, FrameError> {
+    ) -> Result<Option<Span>, FrameError> {
         let (mut next, mut now, mut span) = (0, began, None);
         while next < self.frames && now < self.over_at {
             let due = self.pace.due_by(now.since(began) + self.pace.ahead).min(self.frames);
@@ -200,8 +209,9 @@ impl<'a> BurstSender<'a> {
             let until = if at_once == 1 { now } else { clock::now() };
             if left > 0 {
                 sent(now, left);
-                let (from, _) = span.unwrap_or((now, now));
-                span = Some((from, until));
+                let behind = self.pace.behind(next, now.since(began));
+                let span: &mut Span = span.get_or_insert(Span { from: now, until, behind });
+                (span.until, span.behind) = (until, span.behind.max(behind));
             }
             next += at_once;
             now = wait_until(began + self.pace.offset(next), self.lease)?;
@@ -294,6 +304,14 @@ impl Pace {
         let Some(bps) = self.bps else { return Duration::ZERO };
         let bits_ns = u128::from(frame) * u128::from(self.frame_bits) * 1_000_000_000;
         Duration::from_nanos(bits_ns.div_ceil(bps.into()) as u64)
+    }
+
+    /// By how much a frame is late that leaves when so much time has passed; never without a rate.
+    fn behind(self, frame: u32, passed: Duration) -> Duration {
+        match self.bps {
+            Some(_) => passed.saturating_sub(self.offset(frame)),
+            None => Duration::ZERO,
+        }
     }
 
     /// How many frames are due when so much time has passed.

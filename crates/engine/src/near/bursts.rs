@@ -36,6 +36,7 @@ pub(super) fn burst_reports(
             received_frames: arrived.received_frames,
             sent_from: Duration::from_nanos(sent.from_ns),
             sent_until: Duration::from_nanos(sent.until_ns),
+            behind: Duration::from_nanos(sent.behind_ns),
             arrived: arrived.runs.iter().map(|run| moved(run, later_ns)).collect(),
         }
     };
@@ -49,6 +50,7 @@ fn are_asked_for(load: &BurstsLoad, sent: &[SentBurst]) -> bool {
             sent.burst < load.bursts
                 && (1..=load.frames_per_burst).contains(&sent.sent_frames)
                 && (sent.from_ns..=TIME_NS_MAX).contains(&sent.until_ns)
+                && sent.behind_ns <= TIME_NS_MAX
         })
 }
 
@@ -111,7 +113,7 @@ mod tests {
     };
 
     fn sent(burst: u32) -> SentBurst {
-        SentBurst { burst, sent_frames: 42, from_ns: 2_000, until_ns: 507_000 }
+        SentBurst { burst, sent_frames: 42, from_ns: 2_000, until_ns: 507_000, behind_ns: 3_000 }
     }
 
     fn run(first: u32, frames: u32, from_ns: i64, until_ns: i64) -> ReceivedRun {
@@ -132,6 +134,7 @@ mod tests {
         assert_eq!((arrived.burst, arrived.received_frames), (2, 41));
         assert_eq!(arrived.arrived[1].from, Duration::from_micros(21));
         assert_eq!(arrived.sent_until, Duration::from_micros(507));
+        assert_eq!(arrived.behind, Duration::from_micros(3));
     }
 
     #[test]
@@ -153,10 +156,16 @@ mod tests {
     fn halves_that_were_not_asked_for_are_refused() {
         let backwards = SentBurst { from_ns: 3, until_ns: 2, ..sent(0) };
         let for_ever = SentBurst { until_ns: u64::MAX, ..sent(0) };
+        let behind_all = SentBurst { behind_ns: u64::MAX, ..sent(0) };
         let too_many = SentBurst { sent_frames: 43, ..sent(0) };
-        for sent in
-            [vec![sent(3)], vec![sent(1), sent(1)], vec![backwards], vec![for_ever], vec![too_many]]
-        {
+        for sent in [
+            vec![sent(3)],
+            vec![sent(1), sent(1)],
+            vec![backwards],
+            vec![for_ever],
+            vec![behind_all],
+            vec![too_many],
+        ] {
             assert_eq!(burst_reports(&LOAD, &sent, &[]), None, "{sent:?}");
         }
         for runs in [

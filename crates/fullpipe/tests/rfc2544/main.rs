@@ -10,6 +10,7 @@ mod folder;
 mod judged;
 mod lab;
 mod network;
+mod overload;
 mod recovery;
 mod replay;
 #[path = "../result/mod.rs"]

@@ -282,6 +282,7 @@ mod tests {
             received_frames: 10 - lost,
             sent_from: at(sent_late_us),
             sent_until: at(sent_late_us + 73),
+            behind: Duration::ZERO,
             arrived: vec![run],
         }
     }

@@ -26,6 +26,11 @@ const RESOLUTION: f64 = 0.001;
 const VERIFICATIONS: u32 = 2;
 /// A burst sent so much slower than the line says nothing of a buffer.
 const SLOWER: f64 = 0.02;
+/// Nor does one of which a frame was late by this share of it: a buffer drains while a sender pauses,
+/// also if that makes up for it afterwards.
+const BEHIND: f64 = 0.01;
+/// What a clock and the sending of one frame take.
+const PRECISION_S: f64 = 20e-6;
 
 pub(super) fn back_to_back(
     run: &mut Run<'_>,
@@ -223,16 +228,19 @@ impl BurstSearch<'_, '_> {
         Ok(Err(Skipped::TesterLimit))
     }
 
-    /// Whether all frames left, as fast as the line is.
+    /// Whether all frames left, as fast as the line is and without a pause.
     fn was_sent(&self, report: &BurstsReport, frames: u64) -> bool {
-        let [BurstReport { sent_frames, sent_from, sent_until, .. }] = report.bursts.as_slice()
+        let [BurstReport { sent_frames, sent_from, sent_until, behind, .. }] =
+            report.bursts.as_slice()
         else {
             return false;
         };
         let lasted = sent_until.saturating_sub(*sent_from).as_secs_f64();
         let planned = frames.saturating_sub(1) as f64 / self.line.frames_per_second();
         // A host that hands over a burst at once is as fast as its line is.
-        u64::from(*sent_frames) == frames && lasted <= planned * (1.0 + SLOWER) + 20e-6
+        u64::from(*sent_frames) == frames
+            && lasted <= planned * (1.0 + SLOWER) + PRECISION_S
+            && behind.as_secs_f64() <= planned * BEHIND + PRECISION_S
     }
 
     fn trial(&self, frames: u64) -> Trial {

@@ -19,6 +19,10 @@ pub(super) const REPEATS_MAX: u32 = 5;
 const FAR_SHORT: f64 = 0.05;
 /// ... and the next time by as much, give or take this.
 const ALIKE: f64 = 0.02;
+/// What may be the host's doing is tried again so often.
+const VERIFICATIONS: u32 = 2;
+/// So many times at most in a trial is a sender as late as it is once: of longer pauses there are few.
+const STALLS: f64 = 3.0;
 /// A queue that is longer than was waited for is waited for, and the load offered again; but what
 /// takes longer than this is lost.
 const WAIT_MAX: Duration = Duration::from_secs(4);
@@ -142,10 +146,22 @@ impl Offered {
         self.sent_frames.saturating_sub(self.dropped_by_tester)
     }
 
-    /// Whether nothing but its delays speaks against it: a host that stood still a few times makes
-    /// such ones too, though seldom twice, and a network that is too slow always.
-    fn only_fills_a_queue(&self) -> bool {
-        self.fills_a_queue && self.loss_ratio == 0.0 && !self.tester_limit
+    /// Whether nothing speaks against it but what a host that stood still makes too, though seldom
+    /// again and again, and a network that is too slow always: delays that look like a queue, and
+    /// losses of no more frames than were sent late, too close behind each other.
+    fn may_be_the_hosts(&self) -> bool {
+        let is_lossless = self.loss_ratio == 0.0;
+        let speaks_against = if is_lossless { self.fills_a_queue } else { self.lost_by_lateness() };
+        speaks_against && !self.tester_limit
+    }
+
+    fn lost_by_lateness(&self) -> bool {
+        let frames_per_second = self.offered.frames_per_second();
+        self.reports.iter().all(|report| {
+            let lost = report.sent_frames.saturating_sub(report.received_frames);
+            let crowded = report.gaps.lateness.max.as_secs_f64() * frames_per_second;
+            lost as f64 <= STALLS * crowded
+        })
     }
 
     fn falls_short_like(&self, other: &Self) -> bool {
@@ -173,10 +189,13 @@ impl Run<'_> {
                 break;
             }
         }
-        if best.only_fills_a_queue() {
+        for _ in 0..VERIFICATIONS {
+            if !best.may_be_the_hosts() {
+                break;
+            }
             let again = self.offer_once(offer)?;
             self.health.repeats += 1;
-            if !again.tester_limit && !again.fills_a_queue {
+            if !again.tester_limit && again.loss_ratio <= best.loss_ratio {
                 best = Offered { repeats: best.repeats + 1, ..again };
             }
         }

@@ -9,12 +9,16 @@ use fp_model::{
 };
 
 use super::line::Line;
+use super::offer::REPEATS_MAX;
 use super::report::{Recovery, Throughput};
 use super::{Run, Step, Way};
 use crate::path::mismatch;
 
 const OVERLOAD: f64 = 1.1;
 const REDUCED: f64 = 0.5;
+/// By so much the end of an overload may be unsure: a sender that is late with it goes on with it
+/// while it makes up for that.
+const LATE_MAX: Duration = Duration::from_millis(2);
 
 //= rfc2544 26.5
 pub(super) fn recovery(
@@ -39,23 +43,65 @@ pub(super) fn recovery(
         flows: way.directions().iter().map(flow).collect(),
         timing: Timing { warm_up: lasts, steady: lasts, settle: run.settle() },
     };
-    run.health.trials += 1;
-    let seen = run.run(&trial)?;
-    let mut outcome = Recovery {
+    let nothing = Recovery {
         way,
         overload,
         reduced,
         recovery: None,
         lost_in_overload_frames: 0,
         lost_after_frames: 0,
-        tester_limit: seen.near.dropped_packets + seen.far.dropped_packets > 0,
+        sent_late_max: Duration::ZERO,
+        tester_limit: false,
+    };
+    let mut best = offered(run, &trial, &nothing, lasts)?;
+    for _ in 0..REPEATS_MAX {
+        if best.is_as_planned() {
+            break;
+        }
+        run.health.repeats += 1;
+        let again = offered(run, &trial, &nothing, lasts)?;
+        if again.spoilt() < best.spoilt() {
+            best = again;
+        }
+    }
+    let tester_limit = !best.is_as_planned();
+    run.report.steps.push(Step::Recovery(Recovery { tester_limit, ..best.outcome }));
+    Ok(())
+}
+
+/// What became of the overload, and how well it was sent.
+struct Offered {
+    outcome: Recovery,
+    dropped_by_tester: bool,
+}
+
+impl Offered {
+    fn is_as_planned(&self) -> bool {
+        !self.dropped_by_tester && self.outcome.sent_late_max <= LATE_MAX
+    }
+
+    const fn spoilt(&self) -> (bool, Duration) {
+        (self.dropped_by_tester, self.outcome.sent_late_max)
+    }
+}
+
+fn offered(
+    run: &mut Run<'_>,
+    trial: &Trial,
+    nothing: &Recovery,
+    lasts: Duration,
+) -> Result<Offered, Abort> {
+    run.health.trials += 1;
+    let seen = run.run(trial)?;
+    let mut offered = Offered {
+        outcome: *nothing,
+        dropped_by_tester: seen.near.dropped_packets + seen.far.dropped_packets > 0,
     };
     for report in &seen.flows {
-        let FlowReport::Frames(report) = report else { return Err(mismatch(&trial)) };
-        add(&mut outcome, report, lasts);
+        let FlowReport::Frames(report) = report else { return Err(mismatch(trial)) };
+        add(&mut offered.outcome, report, lasts);
     }
-    run.report.steps.push(Step::Recovery(outcome));
-    Ok(())
+    Ok(offered)
 }
 
 fn add(outcome: &mut Recovery, report: &FramesReport, reduced_at: Duration) {
@@ -67,6 +113,7 @@ fn add(outcome: &mut Recovery, report: &FramesReport, reduced_at: Duration) {
     let received = received.map_or(sent, total);
     let lost_after = report.sent_frames.saturating_sub(report.received_frames);
     outcome.lost_after_frames += lost_after;
+    outcome.sent_late_max = outcome.sent_late_max.max(report.gaps.lateness.max);
     outcome.lost_in_overload_frames += sent.saturating_sub(received).saturating_sub(lost_after);
     if sent > received {
         let last_loss = report.last_lost.unwrap_or(reduced_at);

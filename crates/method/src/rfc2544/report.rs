@@ -276,5 +276,7 @@ pub struct Recovery {
     pub recovery: Option<Duration>,
     pub lost_in_overload_frames: u64,
     pub lost_after_frames: u64,
+    /// The most that a frame was late: by about twice that the recovery may be too long.
+    pub sent_late_max: Duration,
     pub tester_limit: bool,
 }

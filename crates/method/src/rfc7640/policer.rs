@@ -252,6 +252,7 @@ mod tests {
             received_frames: 11,
             sent_from: micros(0),
             sent_until: micros(50),
+            behind: micros(0),
             arrived: vec![run],
         };
         assert_eq!((sent_in(&burst), received_in(&burst)), (Some(micros(50)), Some(micros(100))));

@@ -160,6 +160,7 @@ fn recovery(found: &Recovery) -> Value {
         "recovery_ms": found.recovery.map(ms),
         "lost_in_overload_frames": found.lost_in_overload_frames,
         "lost_after_frames": found.lost_after_frames,
+        "sent_late_max_ms": ms(found.sent_late_max),
         "tester_limit": found.tester_limit,
     })
 }
