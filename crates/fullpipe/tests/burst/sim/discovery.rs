@@ -134,6 +134,18 @@ proptest! {
     }
 }
 
+/// 122 frames out of the bucket and, at three milliseconds each, few of those behind them.
+#[test]
+fn a_slow_shaper_with_a_deep_bucket_is_measured_by_what_comes_behind_it() {
+    let found = discover(&shaped(Rate::bps(4_062_485), 185_471, 517_810));
+    let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
+        panic!("{found:?}")
+    };
+    assert_eq!(charge.layer, Some((Layer::L2, 0)), "{found:?}");
+    assert!(off_percent(rate_bps.estimate, 4_062_485.0).abs() < 0.02, "{found:?}");
+    assert!(off_percent(bucket_bytes.estimate, 185_471.0).abs() < 1.0, "{found:?}");
+}
+
 /// 30 and 17 Mbit/s are full again within 13 and 42 ms.
 #[test]
 fn two_buckets_without_marks_are_found_within_their_intervals() {
