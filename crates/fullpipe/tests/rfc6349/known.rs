@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::result::{Finished, number, run, within_percent};
-use super::tcp::expect_bursts_cost_most;
+use super::tcp::{expect_bottleneck, expect_bursts_cost_most};
 
 /// Four windows of 64 KB burst into a bucket of 64,000 bytes: a hardware tester measured 13.5 of
 /// 38 Mbit/s, and the round trip stayed where it was.
@@ -31,10 +31,7 @@ fn a_bucket_as_large_as_the_bursts_costs_nothing() {
         values.sort_by(f64::total_cmp);
         values[1]
     };
-    for place in 0..2 {
-        let rate_l2 = median(|run| run.steps("bottleneck"), place, "rate_l2_bps");
-        assert!(within_percent(rate_l2, 40e6, 0.5), "{rate_l2}");
-    }
+    expect_bottleneck(&runs, "rate_l2_bps", 40e6);
     let bulk: fn(&Finished) -> Vec<&Value> = |run| run.tcp("throughput", "bulk");
     for place in 0..bulk(&runs[0]).len() {
         let share = median(bulk, place, "throughput_bps") / median(bulk, place, "ideal_bps");

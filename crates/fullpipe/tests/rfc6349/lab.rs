@@ -3,24 +3,20 @@
 //! The tolerances are those of the lab: a frame is released up to 50 microseconds late, a policer
 //! counts whole frames, a bottleneck search resolves a quarter of a percent.
 
-use super::result::{number, output, run, within_percent};
+use super::result::{number, output, run};
+use super::tcp::expect_bottleneck;
 
-/// The bottleneck is the middle one of three runs: a host that stands still for 10 ms as the first
-/// frames of a second are due to arrive makes the rest of them 1 % faster.
+/// Medians of three: a host that stands still for 10 ms as the first frames of a second are due to
+/// arrive makes the rest of them 1 % faster.
 #[test]
 fn a_line_of_100_mbit_is_found_and_filled() {
     let runs = [(); 3].map(|()| run(&["test", "--lab", "line-100m-10ms", "-q"]));
-    for place in 0..2 {
-        let mut found = runs.each_ref().map(|run| {
-            let step = run.steps("bottleneck")[place];
-            assert_eq!(step["layer"], "l1");
-            number(step, "rate_bps")
-        });
-        found.sort_by(f64::total_cmp);
-        assert!(within_percent(found[1], 100e6, 0.5), "{found:?}");
+    expect_bottleneck(&runs, "rate_bps", 100e6);
+    for run in &runs {
+        run.expect_pass();
+        assert!(run.steps("bottleneck").iter().all(|step| step["layer"] == "l1"));
     }
     let [run, ..] = runs;
-    run.expect_pass();
     for step in run.steps("path_mtu") {
         assert_eq!((&step["mtu_bytes"], &step["black_hole"]), (&1500.into(), &false.into()));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::result::{Finished, number};
+use super::result::{Finished, number, within_percent};
 
 impl Finished {
     /// The TCP steps of this role and sender.
@@ -31,6 +31,19 @@ impl Finished {
         let tcp = seen.filter(|seen| seen["flows"][0]["kind"] == "tcp");
         let late_ns = tcp.map(|seen| number(&seen["emulation"], "late_p99_ns"));
         2.0 * late_ns.fold(0.0, f64::max) / 1e6 / rtt_ms
+    }
+}
+
+/// In each direction the middle one of the runs found the rate to half a percent, of those in which
+/// the host let the tester measure.
+pub(crate) fn expect_bottleneck(runs: &[Finished], field: &str, truth_bps: f64) {
+    let valid: Vec<&Finished> = runs.iter().filter(|run| run.status() != "invalid").collect();
+    for place in 0..2 {
+        let found = valid.iter().map(|run| number(run.steps("bottleneck")[place], field));
+        let mut found: Vec<f64> = found.collect();
+        found.sort_by(f64::total_cmp);
+        let middle = found.get(found.len() / 2);
+        assert!(middle.is_none_or(|rate| within_percent(*rate, truth_bps, 0.5)), "{found:?}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the line carries: as the plan says, or found with the longest frames.
 
-use alloc::format;
 use alloc::vec::Vec;
+use alloc::{format, vec};
 use core::time::Duration;
 
 use fp_model::{Abort, Direction, PacketLayout, Rate};
@@ -120,7 +120,9 @@ fn search(run: &mut Run<'_>, direction: Direction, frame_bytes: u32) -> Result<L
             return Err(nothing_arrives(direction, frame_bytes));
         }
         if seen.loss_ratio > OVERLOAD_LOSS && seen.dropped_by_tester == 0 {
-            break (LineSource::Found, seen.received_l1);
+            let (reached_l1, repeats) = carried(run, &offer, seen.received_l1)?;
+            trials += repeats;
+            break (LineSource::Found, reached_l1);
         }
         if seen.sent_l1 < rate_l1.scaled(0.9) || seen.dropped_by_tester > 0 {
             break (LineSource::TesterLimit, seen.received_l1);
@@ -133,6 +135,21 @@ fn search(run: &mut Run<'_>, direction: Direction, frame_bytes: u32) -> Result<L
     let line_l1 = ethernet_near(reached_l1).filter(|_| source == LineSource::Found);
     let reached = FrameRate { frame_bytes, rate_l1: reached_l1 };
     Ok(LineRate { direction, line_l1, source, reached, trials })
+}
+
+/// What comes through an overload, in the middle of three trials unless the first one has shown an
+/// Ethernet: a trial as short as this is off by a percent if its first frames come 3 ms late.
+fn carried(run: &mut Run<'_>, offer: &Offer, first_l1: Rate) -> Result<(Rate, u32), Abort> {
+    const REPEATS: u32 = 2;
+    if ethernet_near(first_l1).is_some() {
+        return Ok((first_l1, 0));
+    }
+    let mut reached_l1 = vec![first_l1];
+    for _ in 0..REPEATS {
+        reached_l1.push(run.offer_once(offer)?.received_l1);
+    }
+    reached_l1.sort();
+    Ok((reached_l1[1], REPEATS))
 }
 
 fn nothing_arrives(direction: Direction, frame_bytes: u32) -> Abort {
