@@ -114,7 +114,7 @@ impl Command {
 
 impl Command {
     /// What a test takes; commands that test nothing are not asked.
-    fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         match self {
             Self::Test(args) => args.cost(),
             Self::Flow(args) => args.cost(),
@@ -135,6 +135,18 @@ impl Command {
             Self::History(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "ui")]
             Self::Ui(_) => Cost::open(Duration::ZERO),
+        }
+    }
+}
+
+#[cfg(feature = "ui")]
+impl Command {
+    /// The rates at which a test offers its traffic, as far as its options tell.
+    fn offered(&self) -> Vec<flow::Course> {
+        match self {
+            Self::Flow(args) => args.offered(),
+            Self::Sim(args) => args.offered(),
+            _ => Vec::new(),
         }
     }
 }

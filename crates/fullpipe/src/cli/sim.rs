@@ -90,6 +90,21 @@ impl Args {
     }
 }
 
+#[cfg(feature = "ui")]
+impl Args {
+    /// The rates at which a test offers its traffic, as far as its options tell.
+    pub(crate) fn offered(&self) -> Vec<flow::Course> {
+        match &self.method {
+            Method::Flow(flows) => flows.method.offered(),
+            Method::Test(_)
+            | Method::Rfc2544(_)
+            | Method::Y1564(_)
+            | Method::Burst(_)
+            | Method::Rfc7640(_) => Vec::new(),
+        }
+    }
+}
+
 impl<M: clap::Args> Simulated<M> {
     fn run(
         mut self,

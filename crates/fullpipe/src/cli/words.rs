@@ -47,6 +47,15 @@ pub(crate) fn words(
     options: &[Setting],
     target: &Target,
 ) -> Result<(Vec<String>, Cost), Problem> {
+    understood(name, options, target).map(|(words, command)| (words, command.cost()))
+}
+
+/// The same words, and what they ask for.
+pub(crate) fn understood(
+    name: &Text,
+    options: &[Setting],
+    target: &Target,
+) -> Result<(Vec<String>, super::Command), Problem> {
     let mut cli = Cli::command();
     cli.build();
     let method = method(&cli, name, target)?;
@@ -63,7 +72,7 @@ pub(crate) fn words(
     cli.command
         .check()
         .map_err(|failure| Problem::with(name, format!("{}: {:#}", name.value, failure.error)))?;
-    Ok((words, cli.command.cost()))
+    Ok((words, cli.command))
 }
 
 /// The far end without its secret, which is for no command line.

@@ -104,6 +104,15 @@ pub(crate) enum Offered {
 }
 
 impl Wanted {
+    /// Of each stream, where it is given as one.
+    pub(crate) const fn rate(&self) -> Option<Rate> {
+        match &self.traffic {
+            Traffic::Udp(Udp { offered: Offered::Rate(LayeredRate { rate, .. }), .. })
+            | Traffic::Tcp(Tcp { pace: Pace::Constant { rate }, .. }) => Some(*rate),
+            Traffic::Udp(_) | Traffic::Tcp(_) => None,
+        }
+    }
+
     pub(crate) const fn streams(&self) -> u32 {
         match &self.traffic {
             Traffic::Tcp(tcp) => tcp.connections,

@@ -28,7 +28,7 @@ use axum::routing::get;
 
 pub use door::Announce;
 use door::Door;
-pub use order::{Checked, Order, OrderOption, Target};
+pub use order::{Checked, OfferedLoad, Order, OrderOption, Target};
 pub use program::{Form, FormGroup, FormOption, Network, Program};
 use runs::Runs;
 

@@ -68,6 +68,30 @@ impl Args {
     }
 }
 
+/// The rate of a flow over time.
+#[cfg(feature = "ui")]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Course {
+    pub(crate) flow: String,
+    /// Seconds since the start, bits a second; each rate holds until the next one.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+#[cfg(feature = "ui")]
+impl Args {
+    pub(crate) fn offered(&self) -> Vec<Course> {
+        self.method.offered()
+    }
+}
+
+#[cfg(feature = "ui")]
+impl MethodArgs {
+    /// The rates at which traffic is offered, as far as the options tell.
+    pub(crate) fn offered(&self) -> Vec<Course> {
+        self.request().map_or_else(|_| Vec::new(), |request| request.offered())
+    }
+}
+
 impl MethodArgs {
     /// # Errors
     /// What is wrong whatever the ends are.

@@ -45,6 +45,22 @@ impl Shape {
         whole.iter().map(|step| step.rate.bytes_in(step.lasts)).sum()
     }
 
+    /// The mean rate of each of up to some hundred intervals, by the seconds in which it begins.
+    #[cfg(feature = "ui")]
+    pub(super) fn course(&self, time: Duration) -> Vec<(f64, f64)> {
+        const POINTS: u32 = 400;
+        let interval = self.interval_of(time).max(time / POINTS);
+        let mut at = Duration::ZERO;
+        let mut points = Vec::new();
+        for step in self.profile.steps(time, interval) {
+            let rate = step.rate.as_bps() as f64;
+            points.push((at.as_secs_f64(), rate));
+            at += step.lasts;
+        }
+        points.extend(points.last().map(|(_, rate)| (at.as_secs_f64(), *rate)));
+        points
+    }
+
     /// # Errors
     /// Where the profile cannot be followed for `time`.
     pub(super) fn check(&self, time: Duration) -> anyhow::Result<()> {

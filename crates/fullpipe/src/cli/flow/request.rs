@@ -9,6 +9,8 @@ use fp_model::{Direction, Dscp, Ecn, Layer, LayeredRate, Pace, Rate, Timing};
 use super::super::Failure;
 use super::super::cost::Cost;
 use super::super::measure::Ends;
+#[cfg(feature = "ui")]
+use super::Course;
 use super::options::{CongestionOption, EcnOption, MethodArgs};
 use super::profile::Shape;
 use super::values::BitRate;
@@ -248,6 +250,32 @@ impl Request {
         Cost { at_least, at_most_bytes: bytes.sum() }
     }
 
+    /// The rates at which flows are offered; none of those that the network decides.
+    #[cfg(feature = "ui")]
+    pub(super) fn offered(&self) -> Vec<Course> {
+        let lasts = self.omit + self.time;
+        let course = |wanted: &Wanted| {
+            let points = match &self.shape {
+                Some(shape) => shape.course(lasts),
+                None => {
+                    let rate = wanted.rate()?.as_bps() as f64 * f64::from(wanted.streams());
+                    [wanted.begins, lasts].map(|at| (at.as_secs_f64(), rate)).to_vec()
+                }
+            };
+            let course = |direction: &Direction| Course {
+                flow: format!("{}, {direction}", wanted.name),
+                points: points.clone(),
+            };
+            Some(wanted.directions.iter().map(course).collect::<Vec<_>>())
+        };
+        self.wanted
+            .iter()
+            .filter(|wanted| !is_transfer(wanted))
+            .filter_map(course)
+            .flatten()
+            .collect()
+    }
+
     /// What is sent of it in this time; `None` where the network decides.
     fn bytes_of(&self, wanted: &Wanted, lasts: Duration) -> Option<u64> {
         let ways = wanted.directions.len() as u64;
@@ -258,9 +286,7 @@ impl Request {
             }
             // All streams of a direction share it.
             (_, Some(shape)) => return Some(shape.bytes_in(lasts).saturating_mul(ways)),
-            (Traffic::Udp(Udp { offered: Offered::Rate(LayeredRate { rate, .. }), .. }), None)
-            | (Traffic::Tcp(Tcp { pace: Pace::Constant { rate }, .. }), None) => *rate,
-            (Traffic::Udp(_) | Traffic::Tcp(_), None) => return None,
+            (Traffic::Udp(_) | Traffic::Tcp(_), None) => wanted.rate()?,
         };
         let all = Rate::bps(rate.as_bps().saturating_mul(streams));
         Some(all.bytes_in(lasts).saturating_mul(ways))

@@ -1,6 +1,6 @@
 //! From an order of the web interface to the words of a command line, checked by its parser.
 
-use fp_server::web::{Checked, Order, Target as Ordered};
+use fp_server::web::{Checked, OfferedLoad, Order, Target as Ordered};
 
 use super::super::words;
 use crate::plan::{Setting, Target};
@@ -15,13 +15,17 @@ pub(super) fn check(order: &Order) -> Result<Checked, String> {
     if !methods.contains(&order.method) {
         return Err(format!("no method is `{}`: {} are", order.method, methods.join(", ")));
     }
-    let (words, cost) = words::words(&method, &settings(order)?, &target)
+    let (words, asked) = words::understood(&method, &settings(order)?, &target)
         .map_err(|problem| problem.sentence().to_owned())?;
+    let cost = asked.cost();
+    let load = asked.offered().into_iter();
+    let load: Vec<_> =
+        load.map(|course| OfferedLoad { flow: course.flow, points: course.points }).collect();
     Ok(Checked {
         command: command(&words),
         at_least_s: cost.at_least.as_secs_f64(),
         at_most_bytes: cost.at_most_bytes,
-        load: None,
+        load: (!load.is_empty()).then_some(load),
         words,
     })
 }
@@ -108,6 +112,22 @@ mod tests {
              '--site=Hamburg'\\''s east'"
         );
         assert!(checked.at_least_s > 0.0);
+    }
+
+    #[test]
+    fn what_a_flow_will_offer_is_shown_before_it_is_sent() {
+        let load = |options: &[_]| {
+            let checked = check(&order("flow", "ideal", options)).unwrap();
+            let load = checked.load.unwrap_or_default().into_iter();
+            load.map(|load| (load.flow, load.points)).collect::<Vec<_>>()
+        };
+        let two = [("udp", "true"), ("bitrate", "10M"), ("parallel", "2"), ("time", "4s")];
+        assert_eq!(load(&two), [("udp, upload".into(), vec![(0.0, 20e6), (4.0, 20e6)])]);
+        let wave = [("profile", "square:low=1M,peak=3M,period=2s,interval=1s"), ("time", "3s")];
+        let points = vec![(0.0, 3e6), (1.0, 1e6), (2.0, 3e6), (3.0, 3e6)];
+        assert_eq!(load(&wave), [("tcp, upload".into(), points)]);
+        // As fast as the network lets it.
+        assert_eq!(load(&[("time", "3s")]), []);
     }
 
     #[test]
