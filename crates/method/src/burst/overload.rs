@@ -13,7 +13,7 @@ use fp_model::{
 use super::cbs::REPEATS;
 use super::estimate::{self, Depth, Refill};
 use super::passage::{Passage, slope, slope_of_most, spacing};
-use super::{Goal, Line, Offer, RateStep, Run, Seen, Step, median};
+use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
@@ -210,10 +210,11 @@ pub(super) fn rates(
         .map(|port| expected.overload(port.slot_s(frame_bytes)))
         .fold(Duration::ZERO, Duration::max);
     let idle = refill_time(cir.rate, cbs_bytes);
-    let least_bytes_s = expected.cir_bytes_s * (1.0 - run.plan.tolerance_percent / 100.0);
+    let tolerance = run.plan.tolerance_percent / 100.0;
+    let least_bytes_s = expected.cir_bytes_s * (1.0 - tolerance);
     let mut policed: Vec<Policed> = Vec::new();
     let (mut growths, mut repeats) = (0, 0);
-    loop {
+    let flaw = loop {
         let name = format!("overload, {}", names(directions));
         let seen = offer(run, name, ports, frame_bytes, lasts, idle)?;
         let found: Vec<Policed> = ports
@@ -221,6 +222,12 @@ pub(super) fn rates(
             .zip(&seen)
             .map(|(port, seen)| Policed::of(port, seen, frame_bytes, charged_bytes))
             .collect();
+        let late = seen.iter().map(|seen| seen.emulation.late_max).max().unwrap_or_default();
+        let is_late = found.iter().any(|one| expected.lateness_explains(one, tolerance, late));
+        if is_late && repeats < REPEATS {
+            repeats += 1;
+            continue;
+        }
         policed = match policed.len() {
             0 => found,
             _ => policed.into_iter().zip(found).map(|(one, other)| one.or_faster(other)).collect(),
@@ -230,11 +237,13 @@ pub(super) fn rates(
             None if growths + 1 < GROWTHS => (growths, lasts) = (growths + 1, lasts * GROWTH),
             // Tokens go to waste while a sender stands still for long, and none can be won.
             Some(bytes_s) if bytes_s < least_bytes_s && repeats < REPEATS => repeats += 1,
-            _ => break,
+            _ => break is_late.then_some(Flaw::EmulationLate),
         }
-    }
+    };
     for policed in &policed {
         let step = rate_step(run, policed, frame_bytes, cir, directions.len() > 1);
+        let flaw = flaw.filter(|_| !step.pass.unwrap_or(true));
+        let step = RateStep { flaw, pass: step.pass.filter(|_| flaw.is_none()), ..step };
         run.report.steps.push(Step::Rate(step));
     }
     Ok(policed)
@@ -248,6 +257,13 @@ struct Expected {
 }
 
 impl Expected {
+    /// Whether the bucket only seems to refill too fast, because an emulated network let the first
+    /// frames of a stretch go so late.
+    fn lateness_explains(&self, found: &Policed, tolerance: f64, late: Duration) -> bool {
+        let share = found.refill.map_or(0.0, |refill| refill.bytes_s / self.cir_bytes_s - 1.0);
+        share > tolerance && share <= late.as_secs_f64() / STRETCH_S
+    }
+
     /// How long an overload empties the bucket and then shows its refill.
     fn overload(&self, slot_s: f64) -> Duration {
         let excess = (self.charged_bytes / slot_s - self.cir_bytes_s).max(self.cir_bytes_s * 0.01);
@@ -332,7 +348,8 @@ fn rate_step(
         cir,
         measured,
         deviation_percent,
-        pass,
+        flaw: None,
+        pass: Some(pass),
     }
 }
 
@@ -358,5 +375,28 @@ impl Passage {
             Self::of(burst, |run: &ArrivedRun| Some(run.dscp) == unmarked)
         };
         seen.report.bursts.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0.6 ms are 2.4 % of the 25 ms over which a refill is seen.
+    #[test]
+    fn a_refill_is_too_fast_by_lateness_only_where_that_is_large_enough() {
+        let expected = Expected { cir_bytes_s: 5e6, cbs_bytes: 64_000, charged_bytes: 1518.0 };
+        let port = Port { direction: Direction::Upload, line_bps: 1e9 };
+        let explained = |bytes_s, late_us| {
+            let refill = Some(Refill { bytes_s, uncertainty: 0.001 });
+            let found = Policed { port, refill, depth_bytes: None };
+            expected.lateness_explains(&found, 0.02, Duration::from_micros(late_us))
+        };
+        assert!(explained(5.104e6, 600));
+        assert!(!explained(5.104e6, 500));
+        assert!(!explained(5.5e6, 600));
+        // It is within the tolerance, or too slow, which lateness does not make it.
+        assert!(!explained(5.09e6, 600));
+        assert!(!explained(4.5e6, 600));
     }
 }

@@ -112,7 +112,9 @@ pub struct RateStep {
     /// At the same layer; `None` where nothing was dropped.
     pub measured: Option<Rate>,
     pub deviation_percent: Option<f64>,
-    pub pass: bool,
+    pub flaw: Option<Flaw>,
+    /// `None` with a flaw.
+    pub pass: Option<bool>,
 }
 
 /// A policing test with frames of one length: bursts of which a policer must drop a part.

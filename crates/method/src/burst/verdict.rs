@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use fp_model::{Abort, Direction, Rate};
 
+use super::cbs::REPEATS;
 use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
 use crate::verdict::{Check, Reason, Status, Verdict};
 
@@ -26,7 +27,8 @@ const fn flaw(step: &Step) -> Option<Flaw> {
     match step {
         Step::Cbs(step) => step.flaw,
         Step::Policing(step) => step.flaw,
-        Step::PathMtu(_) | Step::Line(_) | Step::Rate(_) | Step::Discovery(_) => None,
+        Step::Rate(step) => step.flaw,
+        Step::PathMtu(_) | Step::Line(_) | Step::Discovery(_) => None,
     }
 }
 
@@ -63,7 +65,7 @@ const fn outcome(step: &Step) -> Option<Option<bool>> {
     match step {
         Step::Cbs(step) => Some(step.pass),
         Step::Policing(step) => Some(step.pass),
-        Step::Rate(step) => Some(Some(step.pass)),
+        Step::Rate(step) => Some(step.pass),
         Step::PathMtu(_) | Step::Line(_) | Step::Discovery(_) => None,
     }
 }
@@ -111,7 +113,11 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
 }
 
 fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
-    if step.pass {
+    if let Some(flaw) = step.flaw {
+        let named = format!("refill, {}, {} bytes", step.direction, step.frame_bytes);
+        return Some(("trial_not_as_planned", not_as_planned(&named, flaw, 1 + REPEATS)));
+    }
+    if step.pass != Some(false) {
         return None;
     }
     let Some(measured) = step.measured else {

@@ -67,6 +67,7 @@ fn rate(step: &RateStep) -> Value {
         "cir_layer": step.cir.layer,
         "measured_cir_bps": step.measured.map(fp_model::Rate::as_bps),
         "deviation_percent": step.deviation_percent,
+        "flaw": step.flaw.map(|flaw| flaw.to_string()),
         "pass": step.pass,
     })
 }
