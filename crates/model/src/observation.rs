@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{nanos, nanos_if_known};
+use crate::trial::{is_default, nanos, nanos_if_known};
 use crate::{Dscp, FramesReport, Rate};
 
 /// One report for each flow of the trial, in the trial's order.
@@ -60,7 +60,7 @@ pub struct ProbesReport {
     pub too_big_answers: u64,
     /// Without the time the far end took to answer.
     pub rtt: Option<RttSummary>,
-    #[serde(default, skip_serializing_if = "ProbedBy::is_datagrams")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub by: ProbedBy,
 }
 
@@ -74,13 +74,6 @@ pub enum ProbedBy {
     /// TCP to a far end that does not know of probes: its kernel's answers to the handshakes of
     /// connections, and whether full segments were acknowledged or came.
     Tcp,
-}
-
-impl ProbedBy {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    const fn is_datagrams(&self) -> bool {
-        matches!(self, Self::Datagrams)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

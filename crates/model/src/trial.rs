@@ -25,7 +25,7 @@ pub struct FlowSpec {
     pub family: Family,
     pub dscp: Dscp,
     /// Of UDP: TCP negotiates it, and its end's host says whether it does.
-    #[serde(default, skip_serializing_if = "Ecn::is_not_ect")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ecn: Ecn,
     /// VLAN tags that the network puts on each frame, up to [`FlowSpec::VLAN_TAGS_MAX`]; the frame
     /// lengths of [`Load::Frames`] and [`Load::Bursts`] include them.
@@ -174,6 +174,11 @@ impl FramesLoad {
     }
 }
 
+/// What is as usual is not written down.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Numbered UDP frames back to back, again and again, one way.
 ///
 /// The first burst is due when the warm-up ends; those due after the steady time are not sent.
@@ -189,7 +194,7 @@ pub struct BurstsLoad {
     /// Layer 1 rate within a burst; `None` is as fast as the host puts frames on its line.
     #[serde(rename = "rate_l1_bps")]
     pub rate_l1: Option<Rate>,
-    #[serde(default, skip_serializing_if = "BurstSpacing::is_on_schedule")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub spacing: BurstSpacing,
 }
 
@@ -202,13 +207,6 @@ pub enum BurstSpacing {
     OnSchedule,
     /// They move by as much, so that a bucket has the time to fill between any two.
     Apart,
-}
-
-impl BurstSpacing {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    const fn is_on_schedule(&self) -> bool {
-        matches!(self, Self::OnSchedule)
-    }
 }
 
 impl BurstsLoad {

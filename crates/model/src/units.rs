@@ -235,11 +235,6 @@ impl Ecn {
             Self::Ce => 3,
         }
     }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-    pub(crate) const fn is_not_ect(&self) -> bool {
-        matches!(self, Self::NotEct)
-    }
 }
 
 /// Nanoseconds on a monotonic clock: the host's, the emulator's or the simulator's.

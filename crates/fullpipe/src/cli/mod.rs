@@ -114,7 +114,7 @@ impl Command {
 
 impl Command {
     /// What a test takes; commands that test nothing are not asked.
-    pub(crate) fn cost(&self) -> Cost {
+    fn cost(&self) -> Cost {
         match self {
             Self::Test(args) => args.cost(),
             Self::Flow(args) => args.cost(),
@@ -142,7 +142,7 @@ impl Command {
 #[cfg(feature = "ui")]
 impl Command {
     /// The rates at which a test offers its traffic, as far as its options tell.
-    fn offered(&self) -> Vec<flow::Course> {
+    fn offered(&self) -> Vec<fp_server::web::OfferedLoad> {
         match self {
             Self::Flow(args) => args.offered(),
             Self::Sim(args) => args.offered(),

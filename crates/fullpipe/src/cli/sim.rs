@@ -93,7 +93,7 @@ impl Args {
 #[cfg(feature = "ui")]
 impl Args {
     /// The rates at which a test offers its traffic, as far as its options tell.
-    pub(crate) fn offered(&self) -> Vec<flow::Course> {
+    pub(crate) fn offered(&self) -> Vec<fp_server::web::OfferedLoad> {
         match &self.method {
             Method::Flow(flows) => flows.method.offered(),
             Method::Test(_)

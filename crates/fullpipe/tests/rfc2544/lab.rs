@@ -4,7 +4,7 @@ use super::folder::Folder;
 use super::result::{number, run, within_percent};
 
 /// Theoretical maximum: line / (8 · (length + 20)). The sender misses frames on a busy host, and says
-/// so: such rows prove nothing of the network and are left out, but never all of them.
+/// so: such rows prove nothing of the network and are left out, but not all of them.
 #[test]
 fn fast_ethernet_carries_the_frame_rates_of_the_rfc() {
     let words = ["rfc2544", "--lab", "fast-ethernet", "-q", "--tests", "throughput"];
@@ -20,11 +20,9 @@ fn fast_ethernet_carries_the_frame_rates_of_the_rfc() {
         assert!(within_percent(number(step, "rate_fps"), theory, 0.1), "{step}");
         judged += 1;
     }
-    assert!(judged >= 1, "{}", run.result["steps"]);
+    assert!(judged >= 4, "{}", run.result["steps"]);
     for step in run.steps("line_rate") {
-        assert_eq!(step["source"], "found");
-        let is_unknown = step["rate_l1_bps"].is_null() && judged < 2 * 5;
-        assert!(is_unknown || step["rate_l1_bps"] == 100_000_000, "{step}");
+        assert_eq!((&step["rate_l1_bps"], &step["source"]), (&100_000_000.into(), &"found".into()));
     }
 }
 

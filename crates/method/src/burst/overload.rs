@@ -241,9 +241,7 @@ pub(super) fn rates(
         }
     };
     for policed in &policed {
-        let step = rate_step(run, policed, frame_bytes, cir, directions.len() > 1);
-        let flaw = flaw.filter(|_| !step.pass.unwrap_or(true));
-        let step = RateStep { flaw, pass: step.pass.filter(|_| flaw.is_none()), ..step };
+        let step = rate_step(run, policed, (frame_bytes, cir), directions.len() > 1, flaw);
         run.report.steps.push(Step::Rate(step));
     }
     Ok(policed)
@@ -332,15 +330,16 @@ fn refill(burst: &Passage, slot_s: f64, charged_bytes: f64) -> Option<Refill> {
 fn rate_step(
     run: &Run<'_>,
     policed: &Policed,
-    frame_bytes: u32,
-    cir: LayeredRate,
+    (frame_bytes, cir): (u32, LayeredRate),
     bidirectional: bool,
+    flaw: Option<Flaw>,
 ) -> RateStep {
     let measured = policed.refill.map(|refill| Rate::bps((refill.bytes_s * 8.0) as u64));
     let deviation_percent =
         measured.map(|rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0));
     let tolerance = run.plan.tolerance_percent;
-    let pass = deviation_percent.is_some_and(|percent| percent.abs() <= tolerance);
+    let is_within = deviation_percent.is_some_and(|percent| percent.abs() <= tolerance);
+    let flaw = flaw.filter(|_| !is_within);
     RateStep {
         direction: policed.port.direction,
         bidirectional,
@@ -348,8 +347,8 @@ fn rate_step(
         cir,
         measured,
         deviation_percent,
-        flaw: None,
-        pass: Some(pass),
+        flaw,
+        pass: flaw.is_none().then_some(is_within),
     }
 }
 

@@ -53,55 +53,43 @@ pub(super) fn recovery(
         sent_late_max: Duration::ZERO,
         tester_limit: false,
     };
-    let mut best = offered(run, &trial, &nothing, lasts)?;
+    let mut best = once(run, &trial, nothing, lasts)?;
     for _ in 0..REPEATS_MAX {
-        if best.is_as_planned() {
+        if is_as_planned(&best) {
             break;
         }
         run.health.repeats += 1;
-        let again = offered(run, &trial, &nothing, lasts)?;
-        if again.spoilt() < best.spoilt() {
+        let again = once(run, &trial, nothing, lasts)?;
+        let spoilt = |outcome: &Recovery| (outcome.tester_limit, outcome.sent_late_max);
+        if spoilt(&again) < spoilt(&best) {
             best = again;
         }
     }
-    let tester_limit = !best.is_as_planned();
-    run.report.steps.push(Step::Recovery(Recovery { tester_limit, ..best.outcome }));
+    best.tester_limit = !is_as_planned(&best);
+    run.report.steps.push(Step::Recovery(best));
     Ok(())
 }
 
-/// What became of the overload, and how well it was sent.
-struct Offered {
-    outcome: Recovery,
-    dropped_by_tester: bool,
+fn is_as_planned(outcome: &Recovery) -> bool {
+    !outcome.tester_limit && outcome.sent_late_max <= LATE_MAX
 }
 
-impl Offered {
-    fn is_as_planned(&self) -> bool {
-        !self.dropped_by_tester && self.outcome.sent_late_max <= LATE_MAX
-    }
-
-    const fn spoilt(&self) -> (bool, Duration) {
-        (self.dropped_by_tester, self.outcome.sent_late_max)
-    }
-}
-
-fn offered(
+/// What one trial shows; `tester_limit` if an end dropped frames.
+fn once(
     run: &mut Run<'_>,
     trial: &Trial,
-    nothing: &Recovery,
+    nothing: Recovery,
     lasts: Duration,
-) -> Result<Offered, Abort> {
+) -> Result<Recovery, Abort> {
     run.health.trials += 1;
     let seen = run.run(trial)?;
-    let mut offered = Offered {
-        outcome: *nothing,
-        dropped_by_tester: seen.near.dropped_packets + seen.far.dropped_packets > 0,
-    };
+    let tester_limit = seen.near.dropped_packets + seen.far.dropped_packets > 0;
+    let mut outcome = Recovery { tester_limit, ..nothing };
     for report in &seen.flows {
         let FlowReport::Frames(report) = report else { return Err(mismatch(trial)) };
-        add(&mut offered.outcome, report, lasts);
+        add(&mut outcome, report, lasts);
     }
-    Ok(offered)
+    Ok(outcome)
 }
 
 fn add(outcome: &mut Recovery, report: &FramesReport, reduced_at: Duration) {

@@ -13,6 +13,8 @@ use fp_engine::iperf3::expect_runnable;
 use fp_method::flow::{self, Path};
 use fp_model::Testbed;
 use fp_report::Work;
+#[cfg(feature = "ui")]
+use fp_server::web::OfferedLoad;
 
 pub(crate) use options::MethodArgs;
 pub(crate) use unsupported::explain;
@@ -68,18 +70,9 @@ impl Args {
     }
 }
 
-/// The rate of a flow over time.
-#[cfg(feature = "ui")]
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Course {
-    pub(crate) flow: String,
-    /// Seconds since the start, bits a second; each rate holds until the next one.
-    pub(crate) points: Vec<(f64, f64)>,
-}
-
 #[cfg(feature = "ui")]
 impl Args {
-    pub(crate) fn offered(&self) -> Vec<Course> {
+    pub(crate) fn offered(&self) -> Vec<OfferedLoad> {
         self.method.offered()
     }
 }
@@ -87,7 +80,7 @@ impl Args {
 #[cfg(feature = "ui")]
 impl MethodArgs {
     /// The rates at which traffic is offered, as far as the options tell.
-    pub(crate) fn offered(&self) -> Vec<Course> {
+    pub(crate) fn offered(&self) -> Vec<OfferedLoad> {
         self.request().map_or_else(|_| Vec::new(), |request| request.offered())
     }
 }

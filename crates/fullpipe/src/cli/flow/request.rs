@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fp_method::flow::{Criteria, Lines, Path, PathAsk, Plan};
 use fp_model::{Direction, Dscp, Ecn, Layer, LayeredRate, Pace, Rate, Timing};
+#[cfg(feature = "ui")]
+use fp_server::web::OfferedLoad;
 
 use super::super::Failure;
 use super::super::cost::Cost;
 use super::super::measure::Ends;
-#[cfg(feature = "ui")]
-use super::Course;
 use super::options::{CongestionOption, EcnOption, MethodArgs};
 use super::profile::Shape;
 use super::values::BitRate;
@@ -252,7 +252,7 @@ impl Request {
 
     /// The rates at which flows are offered; none of those that the network decides.
     #[cfg(feature = "ui")]
-    pub(super) fn offered(&self) -> Vec<Course> {
+    pub(super) fn offered(&self) -> Vec<OfferedLoad> {
         let lasts = self.omit + self.time;
         let course = |wanted: &Wanted| {
             let points = match &self.shape {
@@ -262,7 +262,7 @@ impl Request {
                     [wanted.begins, lasts].map(|at| (at.as_secs_f64(), rate)).to_vec()
                 }
             };
-            let course = |direction: &Direction| Course {
+            let course = |direction: &Direction| OfferedLoad {
                 flow: format!("{}, {direction}", wanted.name),
                 points: points.clone(),
             };

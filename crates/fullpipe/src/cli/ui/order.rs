@@ -1,6 +1,6 @@
 //! From an order of the web interface to the words of a command line, checked by its parser.
 
-use fp_server::web::{Checked, OfferedLoad, Order, Target as Ordered};
+use fp_server::web::{Checked, Order, Target as Ordered};
 
 use super::super::words;
 use crate::plan::{Setting, Target};
@@ -18,9 +18,7 @@ pub(super) fn check(order: &Order) -> Result<Checked, String> {
     let (words, asked) = words::understood(&method, &settings(order)?, &target)
         .map_err(|problem| problem.sentence().to_owned())?;
     let cost = asked.cost();
-    let load = asked.offered().into_iter();
-    let load: Vec<_> =
-        load.map(|course| OfferedLoad { flow: course.flow, points: course.points }).collect();
+    let load = asked.offered();
     Ok(Checked {
         command: command(&words),
         at_least_s: cost.at_least.as_secs_f64(),
