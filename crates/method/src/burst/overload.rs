@@ -12,7 +12,7 @@ use fp_model::{
 
 use super::cbs::REPEATS;
 use super::estimate::{self, Depth, Refill};
-use super::passage::{Passage, slope, slope_of_most, spacing};
+use super::passage::{Passage, on_time, slope, slope_of_most, spacing};
 use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -318,9 +318,10 @@ fn refill(burst: &Passage, slot_s: f64, charged_bytes: f64) -> Option<Refill> {
     if admissions.len() < ADMISSIONS_MIN || watched <= 0.0 {
         return None;
     }
-    let mean_frames_s = slope(&admissions)?;
+    let mean_frames_s = slope(&burst.admissions_on_time(slope(&admissions)?))?;
     let is_even = burst.strays(mean_frames_s).is_some_and(|stray| stray <= UNEVEN_FRAMES);
-    let most = slope_of_most(&admissions, STRETCH_S).filter(|_| is_even);
+    let exact = on_time(&admissions, mean_frames_s, slot_s + ARRIVAL_S);
+    let most = slope_of_most(&exact, STRETCH_S).filter(|_| is_even);
     let bytes_s = most.unwrap_or(mean_frames_s) * charged_bytes;
     // Frames come on the line's beat: the steepest stretches look up to half a slot too short.
     let steep = most.map_or(0.0, |_| slot_s / 2.0 / STRETCH_S.min(watched));

@@ -11,6 +11,11 @@ const QUEUED_SLOWER: f64 = 1.3;
 /// And for longer than a receiver often is late.
 const QUEUED_S_MIN: f64 = 300e-6;
 
+/// The frames that two buckets let pass at once, and a little.
+const AT_ONCE_FRAMES: f64 = 1.5;
+/// What was held up comes after faster than by this share, at the rate of the line.
+const CATCHES_UP: f64 = 0.1;
+
 /// Successive frames that passed, none dropped between them; times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
@@ -156,13 +161,21 @@ impl Passage {
         points
     }
 
-    /// How far, in frames, the admissions stray from `frames_s` in a second: those of two buckets, each
-    /// at its own beat, by up to a frame of each. The twentieth that strays farthest each way is not
+    /// The admissions that nothing held up on their way, be they those of one bucket or of two that
+    /// refill by `frames_s` in a second.
+    pub(super) fn admissions_on_time(&self, frames_s: f64) -> Vec<(f64, f64)> {
+        on_time(&self.admissions(), frames_s, AT_ONCE_FRAMES / frames_s)
+    }
+
+    /// How far, in frames, the admissions on time stray from `frames_s` in a second: those of two
+    /// buckets, each at its own beat, by up to a frame of each. The twentieth that strays farthest each way is not
     /// counted. `None` of none.
     pub(super) fn strays(&self, frames_s: f64) -> Option<f64> {
-        let admissions = self.admissions();
-        let mut beyond: Vec<f64> =
-            admissions.iter().map(|(at, passed)| passed - frames_s * at).collect();
+        let mut beyond: Vec<f64> = self
+            .admissions_on_time(frames_s)
+            .iter()
+            .map(|(at, passed)| passed - frames_s * at)
+            .collect();
         beyond.sort_by(f64::total_cmp);
         let twentieth = beyond.len() / 20;
         let least = beyond.get(twentieth)?;
@@ -221,16 +234,38 @@ pub(super) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     middle_mean(slopes.collect())
 }
 
+/// Those of a bucket's admissions that nothing held up on their way. A bucket lets nothing pass faster
+/// than it refills, `frames_s` in a second; so an arrival that later ones follow sooner than that, by
+/// more than `early_s`, was itself late. One after which the row stays behind is not: tokens were
+/// taken, or went to waste.
+pub(super) fn on_time(points: &[(f64, f64)], frames_s: f64, early_s: f64) -> Vec<(f64, f64)> {
+    let ahead = |(at, count): &(f64, f64)| at - (1.0 - CATCHES_UP) * count / frames_s;
+    let mut soonest = f64::INFINITY;
+    let mut kept: Vec<_> = points
+        .iter()
+        .rev()
+        .filter(|point| {
+            soonest = soonest.min(ahead(point));
+            ahead(point) <= soonest + early_s
+        })
+        .copied()
+        .collect();
+    kept.reverse();
+    kept
+}
+
 /// The slope of the steeper ones of the stretches of `span` between points, one that is found in many
 /// of them: for a row that now and then falls behind, and never wins.
 pub(super) fn slope_of_most(points: &[(f64, f64)], span: f64) -> Option<f64> {
     let whole = points.last()?.0 - points.first()?.0;
-    let apart = libm::ceil(span / whole * (points.len() - 1) as f64).max(1.0) as usize;
-    let apart = apart.min(points.len().div_ceil(2));
-    let pairs = points.iter().zip(points.get(apart..)?);
-    let rises = pairs.filter(|((x, _), (later_x, _))| later_x > x);
-    let mut slopes: Vec<f64> =
-        rises.map(|((x, y), (later_x, later_y))| (later_y - y) / (later_x - x)).collect();
+    let span = span.min(whole / 2.0);
+    let mut slopes: Vec<f64> = points
+        .iter()
+        .filter_map(|(x, y)| {
+            let (later_x, later_y) = points.get(points.partition_point(|(at, _)| at - x < span))?;
+            (later_x > x).then(|| (later_y - y) / (later_x - x))
+        })
+        .collect();
     slopes.sort_by(f64::total_cmp);
     let quarters = slopes.len() / 4;
     let steeper = slopes.get(2 * quarters..slopes.len() - quarters)?;
@@ -313,6 +348,28 @@ mod tests {
         assert!((steep * 6.0 - 1.0).abs() < 1e-9, "{steep}");
         assert!((slope(&points).unwrap() * 6.0 - 1.0).abs() > 4e-3);
         assert_eq!(slope_of_most(&[(0.0, 1.0)], 25.0), None);
+    }
+
+    /// A frame each 0.3 ms. Three times in the first 20 ms nothing comes on for 4 ms, and what was held
+    /// comes at once: the row that is left has the bucket's own slope. No frame is taken for late
+    /// because tokens went to waste after it.
+    #[test]
+    fn what_was_held_up_is_told_from_what_the_bucket_let_go_later() {
+        let held = |k: u32| {
+            let since = [4, 32, 54].into_iter().filter_map(|begin| k.checked_sub(begin)).min();
+            since.filter(|since| *since < 14).map_or(0.0, |since| f64::from(14 - since) * 0.29)
+        };
+        let wasted = |k: u32| if k >= 90 { 2.0 } else { 0.0 };
+        let row = |late: &dyn Fn(u32) -> f64| -> Vec<(f64, f64)> {
+            (0..200).map(|k| (0.3 * f64::from(k) + late(k), f64::from(k))).collect()
+        };
+        let steep = |points: &[(f64, f64)]| slope_of_most(points, 25.0).unwrap() * 0.3;
+        let late = row(&held);
+        assert!((steep(&late) - 1.0).abs() > 0.005, "{}", steep(&late));
+        let kept = on_time(&late, 3.3, 0.02);
+        assert_eq!(kept.len(), 200 - 3 * 14);
+        assert!((steep(&kept) - 1.0).abs() < 1e-9, "{}", steep(&kept));
+        assert_eq!(on_time(&row(&wasted), 3.3, 0.02), row(&wasted));
     }
 
     #[test]
