@@ -3,6 +3,7 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use fp_engine::StopFlag;
@@ -11,7 +12,7 @@ use fp_engine::iperf3::Iperf3Testbed;
 use fp_engine::near::LiveOptions;
 use fp_engine::os::clock;
 use fp_model::{
-    Abort, BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, Family, FlowReport,
+    Abort, BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, Event, Family, FlowReport,
     FlowSpec, FrameSizes, FramesLoad, Load, Pace, ProbedBy, ProbesLoad, Rate, Sample, Sender,
     TcpLoad, Testbed as _, Timing, Trial,
 };
@@ -35,10 +36,17 @@ impl Packaged {
     }
 
     fn testbed(&self) -> Iperf3Testbed {
+        self.testbed_watched_by(drop)
+    }
+
+    fn testbed_watched_by(
+        &self,
+        watcher: impl FnMut(Event) + Clone + Send + 'static,
+    ) -> Iperf3Testbed {
         let deadline = clock::now() + Duration::from_secs(8);
         loop {
             let far = FarAddress { host: Host::Address([127, 0, 0, 1].into()), port: self.port };
-            let (family, events) = (Some(Family::Ipv4), Box::new(drop));
+            let (family, events) = (Some(Family::Ipv4), Box::new(watcher.clone()));
             let options = LiveOptions { family, events, stop: StopFlag::default() };
             match Iperf3Testbed::connect(far, None, options) {
                 Ok(bed) => return bed,
@@ -127,6 +135,30 @@ fn both_directions_of_tcp_are_what_the_packaged_server_counted() {
     assert!(download.connections.iter().all(|each| each.rtt_mean.is_none()), "{download:?}");
     let unknown = download.series.iter().all(|slot| slot.sent_bytes.is_none());
     assert!(unknown && download.series.iter().all(|slot| slot.received_bytes.is_some()));
+}
+
+/// A server begins to send a second before the end of what it leaves out, whatever the trial leaves
+/// out: 900 ms before this one starts.
+#[test]
+fn what_a_server_sends_before_the_trial_is_of_no_live_sample() {
+    let server = Packaged::start();
+    let (tell, told) = mpsc::channel();
+    let mut bed = server.testbed_watched_by(move |event: Event| {
+        if let Event::Sampled { sample, .. } = event {
+            tell.send(sample).unwrap();
+        }
+    });
+    let timing = Timing { warm_up: Duration::from_millis(100), ..TIMING };
+    bed.run(&Trial { timing, ..trial(vec![(Direction::Download, tcp())]) }).unwrap();
+    drop(bed);
+    let rates: Vec<f64> = told
+        .iter()
+        .map(|sample: Sample| sample.received_bytes.unwrap() as f64 / sample.lasts.as_secs_f64())
+        .collect();
+    // 900 ms more in a slot of 50 ms would be nineteen times the rate of the others.
+    let (first, others) = rates.split_first().unwrap();
+    let fastest = others.iter().copied().fold(0.0, f64::max);
+    assert!(*first < 5.0 * fastest, "{rates:?}");
 }
 
 /// In ten seconds that it does not need, from a port of its own.

@@ -30,6 +30,8 @@ pub(super) struct Watch<'a> {
     start: Time,
     cut: usize,
     flows: Vec<Watched>,
+    /// A server sends from when the test begins, and the trial may begin later.
+    has_begun: bool,
     has_ended: bool,
 }
 
@@ -97,6 +99,7 @@ impl<'a> Watch<'a> {
             start,
             cut: 0,
             flows: flows.iter().map(watched).collect(),
+            has_begun: start <= clock::now(),
             has_ended: false,
         }
     }
@@ -121,6 +124,7 @@ impl<'a> Watch<'a> {
                 session.listen()?;
             }
             lease.renew(now);
+            self.begin_once(now);
             self.cut_what_is_over(bed, now);
             let over = threads.iter().all(ScopedJoinHandle::is_finished);
             let sent = threads.iter().zip(&self.flows).all(|(thread, flow)| {
@@ -133,12 +137,22 @@ impl<'a> Watch<'a> {
                 self.cut_the_rest(bed, now);
                 return Ok(());
             }
-            let due = self.grid.get(self.cut).map(|slot| self.start + slot.end);
+            let begins = Some(self.start).filter(|_| !self.has_begun);
+            let slot_ends = self.grid.get(self.cut).map(|slot| self.start + slot.end);
+            let due = begins.or(slot_ends);
             let left = due.map_or(LOOK_UP, |due| due.since(now)).min(LOOK_UP);
             let control = [(session.control.as_fd(), Interest::Read)];
             // What it says after the end is for later.
             let sources = if self.has_ended { &[][..] } else { &control[..] };
             wait(sources, left).map_err(|source| host("wait for the iperf3 server", source))?;
+        }
+    }
+
+    /// What came before the start is of no slot.
+    fn begin_once(&mut self, now: Time) {
+        if !self.has_begun && now >= self.start {
+            self.has_begun = true;
+            self.flows.iter_mut().for_each(Watched::begin);
         }
     }
 
@@ -238,6 +252,12 @@ impl<'a> Watch<'a> {
 }
 
 impl Watched {
+    fn begin(&mut self) {
+        for (stream, marks) in self.streams.iter().zip(&mut self.marks) {
+            *marks = [Mark::of(stream).unwrap_or(marks[0]); 4];
+        }
+    }
+
     fn cut(&mut self, slot: Slot, cut: Duration, begins_steady: bool) -> Sample {
         let (mut last, mut now) = (Mark::default(), Mark::default());
         let mut rtts = Vec::new();
