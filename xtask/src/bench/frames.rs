@@ -83,9 +83,33 @@ fn frame_by_frame(bed: &mut LiveTestbed, by: SentBy) -> anyhow::Result<()> {
     let Deviations { p50, p99, .. } = reports[RUNS / 2].gaps.gap;
     let mut out = std::io::stdout();
     writeln!(out, "100 kpps by {by:?}: gap wrong by {p50:?} (p50), {p99:?} (p99); goal 5 us")?;
+    let (p50, p99) = bare_gaps(100_000);
+    writeln!(out, "  a thread that only watches the clock: {p50:?} (p50), {p99:?} (p99)")?;
     let paced = median_of(|| most_paced(bed))?;
     writeln!(out, "sent, 64 bytes by {by:?}: {paced:.2} Mpps frame by frame")?;
     Ok(())
+}
+
+/// How wrong the gaps of a second are in which nothing is sent: what this host leaves to any sender.
+fn bare_gaps(frames_per_second: u64) -> (Duration, Duration) {
+    let gap = Duration::from_secs(1) / frames_per_second as u32;
+    let start = clock::now();
+    let mut last = start;
+    let mut errors: Vec<Duration> = (1..=frames_per_second)
+        .map(|frame| {
+            let due = start + gap * frame as u32;
+            let left = loop {
+                let now = clock::now();
+                if now >= due {
+                    break now;
+                }
+                std::hint::spin_loop();
+            };
+            left.since(std::mem::replace(&mut last, left)).abs_diff(gap)
+        })
+        .collect();
+    errors.sort();
+    (errors[errors.len() / 2], errors[errors.len() * 99 / 100])
 }
 
 fn with_socket(pair: &Pair) -> anyhow::Result<()> {
