@@ -31,7 +31,7 @@ fn a_bucket_as_large_as_the_bursts_costs_nothing() {
         values.sort_by(f64::total_cmp);
         values[1]
     };
-    expect_bottleneck(&runs, "rate_l2_bps", 40e6);
+    expect_bottleneck(&runs.each_ref(), "rate_l2_bps", 40e6);
     let bulk: fn(&Finished) -> Vec<&Value> = |run| run.tcp("throughput", "bulk");
     for place in 0..bulk(&runs[0]).len() {
         let share = median(bulk, place, "throughput_bps") / median(bulk, place, "ideal_bps");

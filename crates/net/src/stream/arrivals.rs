@@ -92,7 +92,7 @@ impl ArrivalTally {
         let seconds = schedule.seconds();
         Self {
             seen: SeenSequences::default(),
-            span: Span::default(),
+            span: Span::of(&schedule),
             delays: Delays::default(),
             variation: Variation::default(),
             losses: Losses::new(schedule.steady_from()),
@@ -129,7 +129,9 @@ impl ArrivalTally {
         self.received.received_frames += 1;
         self.received.received_bytes += frame_bytes;
         self.received.out_of_order_frames += u64::from(arrived == Arrived::OutOfOrder);
-        self.span.add(arrived_at_ns, frame_bytes);
+        self.span.add(&self.schedule, sequence, arrived_at_ns);
+        let first_ns = self.received.first_arrived_ns.unwrap_or(i64::MAX);
+        self.received.first_arrived_ns = Some(first_ns.min(arrived_at_ns));
         self.delays.add(delay);
         self.variation.add(sequence, delay);
         self.losses.on_arrival(sequence, unsent_before);
@@ -176,8 +178,7 @@ impl ArrivalTally {
         let losses = self.losses.finish();
         let (delay, delay_growth_p99) = self.delays.finish().unzip();
         ReceivedFrames {
-            received_in: self.span.stood_for(),
-            first_arrived_ns: self.span.first_ns(),
+            received_in: self.span.stood_for(&self.schedule),
             delay_growth_p99,
             delay,
             jitter: self.variation.finish(),

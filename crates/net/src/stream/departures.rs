@@ -47,7 +47,7 @@ impl DepartureTally {
             seconds: schedule.seconds(),
             second: 0,
             left_in_second: 0,
-            span: Span::default(),
+            span: Span::of(&schedule),
             lateness: DeviationHistogram::new(),
             gap: DeviationHistogram::new(),
             last: None,
@@ -74,7 +74,7 @@ impl DepartureTally {
         self.go_to_second_of(due.sequence);
         self.left_in_second += 1;
         let left_ns = left_at.as_nanos() as u64;
-        self.span.add(left_ns as i64, frame_bytes);
+        self.span.add(&self.schedule, due.sequence, left_ns as i64);
         self.lateness.add(left_at.saturating_sub(due.at).as_nanos() as u64);
         if let Some((last_left, last_due)) = self.last.replace((left_at, due.at)) {
             let gap_ns = left_at.saturating_sub(last_left).as_nanos() as u64;
@@ -108,7 +108,7 @@ impl DepartureTally {
         self.sent.sent_in = match self.sent.sent_frames {
             0 => Duration::ZERO,
             1 => one_frame(),
-            _ => self.span.stood_for().unwrap_or_default(),
+            _ => self.span.stood_for(&self.schedule).unwrap_or_default(),
         };
         self.sent.gaps =
             Gaps { lateness: self.lateness.into_deviations(), gap: self.gap.into_deviations() };

@@ -206,6 +206,15 @@ impl Schedule {
         Duration::from_nanos((until - from) / self.planned_frames.max(1))
     }
 
+    /// One above the last frame that is near the beginning of the steady time, and the first one that
+    /// is near its end.
+    pub(super) fn edges(&self) -> (u64, u64) {
+        const EDGE_MAX_NS: u64 = 50_000_000;
+        let (from, until) = self.steady_ns;
+        let edge = ((until - from) / 20).min(EDGE_MAX_NS);
+        (self.frames_before(from + edge), self.frames_before(until - edge))
+    }
+
     /// The sequence numbers with which the seconds of the steady time begin, and the one that ends
     /// the last of them.
     pub(super) fn seconds(&self) -> Vec<u64> {
