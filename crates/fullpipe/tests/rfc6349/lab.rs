@@ -3,14 +3,21 @@
 //! The tolerances are those of the lab: a frame is released up to 50 microseconds late, a policer
 //! counts whole frames, a bottleneck search resolves a quarter of a percent.
 
-use super::result::{number, output, run};
+use super::result::{Finished, number, output, run};
 use super::tcp::expect_bottleneck;
 
+/// Asked again where the tester itself says that the host disturbed it; where it always does, the
+/// middle of three.
 #[test]
 fn a_line_of_100_mbit_is_found_and_filled() {
-    let run = run(&["test", "--lab", "line-100m-10ms", "-q"]);
+    let mut runs = Vec::new();
+    while runs.len() < 3 && !runs.last().is_some_and(Finished::is_valid) {
+        runs.push(run(&["test", "--lab", "line-100m-10ms", "-q"]));
+    }
+    let run = runs.last().unwrap();
     run.expect_pass();
-    expect_bottleneck(&[&run], "rate_bps", 100e6);
+    let told = if run.is_valid() { &runs[runs.len() - 1..] } else { &runs };
+    expect_bottleneck(&told.iter().collect::<Vec<_>>(), "rate_bps", 100e6);
     assert!(run.steps("bottleneck").iter().all(|step| step["layer"] == "l1"));
     for step in run.steps("path_mtu") {
         assert_eq!((&step["mtu_bytes"], &step["black_hole"]), (&1500.into(), &false.into()));
