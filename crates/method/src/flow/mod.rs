@@ -69,6 +69,7 @@ fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), 
     report.checks = verdict::checks(&seen);
     report.steps.extend(flows.iter().cloned().map(Step::Flow));
     report.steps.extend(sums::of(plan, &flows).into_iter().map(Step::Flow));
+    report.checks.extend(verdict::checks_of_connections(plan, report, &seen));
     if let Some(shared) = &plan.profile {
         report.steps.extend(follow::steps(plan, shared, &flows).into_iter().map(Step::Profile));
     }

@@ -1,5 +1,3 @@
-//! The figures of flows against arithmetic.
-
 //! Rates by layer, link usage, profiles and verdicts of flows whose figures are known.
 
 use core::time::Duration;
@@ -10,7 +8,7 @@ use alloc::vec::Vec;
 use fp_model::{
     CongestionControl, ConnectionReport, Direction, Dscp, Evidence, Family, FlowReport, FlowSpec,
     FrameSizes, FramesLoad, FramesReport, Load, LossySecond, Observation, Pace, PacketLayout, Rate,
-    Replay, Sample, Sender, TcpLoad, TcpReport, Timing,
+    Replay, Sample, Sender, TcpLoad, TcpReport, TesterHealth, Timing,
 };
 
 use super::*;
@@ -52,7 +50,10 @@ fn tcp(mss_bytes: u32) -> Load {
 
 /// The report of a run in which this was seen.
 fn judged(plan: &Plan, flow: FlowReport) -> Report {
-    let observation = Observation { flows: vec![flow], ..Observation::default() };
+    judged_by(plan, Observation { flows: vec![flow], ..Observation::default() })
+}
+
+fn judged_by(plan: &Plan, observation: Observation) -> Report {
     let evidence = Evidence { trial: trial(plan), observation };
     let (report, end) = run(plan, &mut Replay::of(vec![evidence]));
     end.unwrap();
@@ -199,6 +200,26 @@ fn a_tester_that_cannot_send_what_is_due_is_not_the_network() {
     let report = judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), FlowReport::Frames(seen));
     assert_eq!(report.verdict.status, Status::Invalid);
     assert_eq!(report.verdict.reasons[0].code, "frames_unsent");
+}
+
+/// 93.44 Mbit/s of payload in the second.
+#[test]
+fn an_end_at_its_limit_is_not_the_network() {
+    let status = |rate_min, busiest_thread, stall_ms| {
+        let rate_min_l4 = Some(Rate::mbps(rate_min));
+        let criteria = Criteria { rate_min_l4, ..Criteria::default() };
+        let plan = Plan { criteria, ..plan(tcp(1460), Family::Ipv4) };
+        let longest_stall = Duration::from_millis(stall_ms);
+        let far = TesterHealth { busiest_thread, longest_stall, ..TesterHealth::default() };
+        let flows = vec![tcp_seen(1460, 11_680_000)];
+        let report = judged_by(&plan, Observation { flows, far, ..Observation::default() });
+        (report.verdict.status, report.verdict.reasons.first().map(|reason| reason.code))
+    };
+    assert_eq!(status(94, 0.90, 9), (Status::Fail, Some("rate_low")));
+    assert_eq!(status(94, 0.99, 9), (Status::Invalid, Some("busiest_thread")));
+    // A hundredth of the second.
+    assert_eq!(status(94, 0.90, 11), (Status::Invalid, Some("tester_stall")));
+    assert_eq!(status(93, 0.99, 11), (Status::Pass, None));
 }
 
 /// From 0 to 8 Mbit/s and back: 1, 3, 5, 7, 7, 5, 3 and 1 Mbit/s in the mean of the eighths.

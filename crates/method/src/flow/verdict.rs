@@ -23,6 +23,11 @@ const TESTER_DROPS_PERCENT_MAX: f64 = 1.0;
 const ABOVE_LINE_PPM_MAX: f64 = 200.0;
 /// When the first and the last packet came is known so well on a host that does other things too.
 const ARRIVAL_ERROR: Duration = Duration::from_millis(1);
+/// A thread that uses more of a processor has none left to wait in.
+const BUSY_PERCENT_MAX: f64 = 95.0;
+/// An end that stood still for longer has carried so much less.
+const STALL_SHARE_MAX: f64 = 0.01;
+const RATE_LOW: &str = "rate_low";
 
 pub(super) fn checks(seen: &Observation) -> Vec<Check> {
     let frames = || {
@@ -48,6 +53,29 @@ pub(super) fn checks(seen: &Observation) -> Vec<Check> {
             TESTER_DROPS_PERCENT_MAX,
             "percent",
         ),
+    ])
+}
+
+/// Of connections that carried less than was asked for: whether an end was at its limit, or kept from
+/// running for more than a small share of the time.
+pub(super) fn checks_of_connections(
+    plan: &Plan,
+    report: &Report,
+    seen: &Observation,
+) -> Vec<Check> {
+    let is_tcp = seen.flows.iter().any(|flow| matches!(flow, FlowReport::Tcp(_)));
+    let is_low = failures(plan, report).iter().any(|reason| reason.code == RATE_LOW);
+    if !(is_tcp && is_low) {
+        return Vec::new();
+    }
+    let ends = [&seen.near, &seen.far];
+    let busiest = ends.map(|end| end.busiest_thread).into_iter().fold(0.0, f64::max);
+    let stall = ends.map(|end| end.longest_stall).into_iter().max().unwrap_or_default();
+    let stall_max = plan.timing.steady.mul_f64(STALL_SHARE_MAX);
+    let [stall_ms, stall_ms_max] = [stall, stall_max].map(|time| time.as_secs_f64() * 1e3);
+    Vec::from([
+        Check::at_most("busiest_thread", 100.0 * busiest, BUSY_PERCENT_MAX, "percent"),
+        Check::at_most("tester_stall", stall_ms, stall_ms_max, "ms"),
     ])
 }
 
@@ -103,6 +131,11 @@ fn why_invalid(check: &Check) -> Reason {
         "frames_unsent" => {
             "this host could not send all packets that were due: ask for a lower rate or longer packets"
         }
+        "busiest_thread" => {
+            "an end used a processor up, so that the path may carry more: try more connections (-P), or \
+             a faster host"
+        }
+        "tester_stall" => "a host kept an end from running, so that the path may carry more",
         _ => "the receiving end itself dropped packets: ask for a lower rate or longer packets",
     })
 }
@@ -136,7 +169,7 @@ fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
                 mbps(got),
                 mbps(least)
             );
-            failures.push(Reason { code: "rate_low", text, step: Some(place) });
+            failures.push(Reason { code: RATE_LOW, text, step: Some(place) });
         }
         if let (Some(most), Some(lost)) = (plan.criteria.loss_max_percent, total.loss_percent())
             && lost > most
