@@ -276,6 +276,11 @@ pub(crate) mod tests {
         })
     }
 
+    /// The same socket once more, for an end that keeps it.
+    pub(crate) fn again(proven: &ProvenSocket) -> ProvenSocket {
+        ProvenSocket { socket: proven.socket.try_clone().unwrap(), key: proven.key }
+    }
+
     /// A socket at `from` that waits for an answer a second at most.
     fn stranger(from: Ipv4Addr) -> UdpSocket {
         let socket = UdpSocket::bind((from, 0)).unwrap();

@@ -15,7 +15,7 @@ use crate::frames::HEAD_BYTES;
 use crate::os::packet::{PacketReceiver, ReceivedFrame};
 use crate::os::udp::{self, Arrival, BATCH, Drops, Inbox};
 use crate::os::{clock, interfaces, packet_filter};
-use crate::udp::{FrameError, ProvenSocket};
+use crate::udp::{FrameError, Kind, ProvenSocket};
 use datagram::{Checksum, Packet};
 
 /// Arrival times are the kernel's, so that there is no hurry as long as there is room.
@@ -25,8 +25,9 @@ const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(1);
 ///
 /// Where the process may, through a ring that it shares with the kernel, which is twice as fast as
 /// the flow's socket. The socket stays open meanwhile, so that the host refuses nothing.
-pub(crate) struct Arrivals<'a> {
-    proven: &'a ProvenSocket,
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    proven: ProvenSocket,
     source: Source,
     inbox: Inbox,
     drops_before: Drops,
@@ -37,6 +38,7 @@ pub(crate) struct Arrivals<'a> {
     packet_sockets_refused: bool,
 }
 
+#[derive(Debug)]
 enum Source {
     Socket,
     Ring(PacketReceiver),
@@ -69,15 +71,12 @@ enum Sight {
     Merged,
 }
 
-impl<'a> Arrivals<'a> {
-    /// For frames with a payload of up to so many bytes.
-    pub(crate) fn open(
-        proven: &'a ProvenSocket,
-        payload_bytes_max: usize,
-    ) -> Result<Self, FrameError> {
+impl Arrivals {
+    /// For frames with a payload of up to so many bytes. What was sent before is not all seen.
+    pub(crate) fn open(proven: ProvenSocket, payload_bytes_max: usize) -> Result<Self, FrameError> {
         let drops_before = Drops::read(&proven.socket).map_err(reading())?;
         let buffer_bytes = udp::receive_buffer_bytes(&proven.socket).map_err(reading())?;
-        let ring = open_ring(proven, payload_bytes_max);
+        let ring = open_ring(&proven, payload_bytes_max);
         // An ordinary user may have no ring.
         let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         let packet_sockets_refused = ring.as_ref().is_err_and(is_refused);
@@ -91,6 +90,11 @@ impl<'a> Arrivals<'a> {
             payload_bytes_max,
             packet_sockets_refused,
         })
+    }
+
+    /// What the frames of the flow begin with.
+    pub(crate) fn mark(&self) -> [u8; 4] {
+        self.proven.mark(Kind::Frame)
     }
 
     /// There is no ring, for want of a right.

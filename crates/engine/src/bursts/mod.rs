@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fp_model::{BurstsLoad, PacketLayout, Rate, Timing};
 
-pub(crate) use receiver::receive;
+pub(crate) use receiver::{listen, receive};
 pub(crate) use sender::send;
 
 /// The bursts of a trial: how many there are and when each is due.
@@ -72,7 +72,7 @@ mod tests {
     use crate::half::{BurstsReceiverHalf, BurstsSenderHalf};
     use crate::lease::Lease;
     use crate::os::clock;
-    use crate::udp::tests::{long_lease, proven_pair};
+    use crate::udp::tests::{again, long_lease, proven_pair};
     use crate::udp::{FrameError, ProvenSocket};
 
     /// Four bursts of 150 frames: more than two calls, and a last one that is not full.
@@ -109,8 +109,9 @@ mod tests {
                     assert_eq!(slot, shown, "slots are shown in turn");
                     shown += 1;
                 };
-                let half =
-                    receive(receiver, stream(family, load), &TIMING, start, lease, &mut show);
+                let stream = stream(family, load);
+                let arrivals = listen(again(receiver), stream).unwrap();
+                let half = receive(arrivals, stream, &TIMING, start, lease, &mut show);
                 assert_eq!(shown, TIMING.grid().len(), "each slot is shown once");
                 half.unwrap()
             });
@@ -179,7 +180,9 @@ mod tests {
         let lease = Lease::new(begun);
         thread::scope(|scope| {
             let received = scope.spawn(|| {
-                receive(&far, stream(Family::Ipv4, &endless), &hour, begun, &lease, &mut |_, _| {})
+                let stream = stream(Family::Ipv4, &endless);
+                let arrivals = listen(far, stream).unwrap();
+                receive(arrivals, stream, &hour, begun, &lease, &mut |_, _| {})
             });
             let sent =
                 send(&near, stream(Family::Ipv4, &endless), &hour, begun, &lease, &mut |_, _| {});

@@ -9,14 +9,25 @@ use crate::frames::{Head, Stream};
 use crate::half::{BurstsReceiverHalf, ReceiverSlot};
 use crate::lease::Lease;
 use crate::os::{clock, schedule};
-use crate::udp::{FrameError, Kind, ProvenSocket};
+use crate::udp::{FrameError, ProvenSocket};
+
+/// Opens what the frames of bursts will be taken from: before the first of them leaves.
+///
+/// # Errors
+/// Frames too short, a socket that fails.
+pub(crate) fn listen(
+    proven: ProvenSocket,
+    stream: Stream<'_, BurstsLoad>,
+) -> Result<Arrivals, FrameError> {
+    Arrivals::open(proven, stream.payload_bytes(stream.load.frame_bytes)?)
+}
 
 /// Takes in the frames of a trial until its settling time is over.
 ///
 /// # Errors
 /// Frames too short, a socket that fails, a lease that ended.
 pub(crate) fn receive(
-    proven: &ProvenSocket,
+    mut arrivals: Arrivals,
     stream: Stream<'_, BurstsLoad>,
     timing: &Timing,
     start: Time,
@@ -25,8 +36,7 @@ pub(crate) fn receive(
 ) -> Result<BurstsReceiverHalf, FrameError> {
     let load = stream.load;
     let payload_bytes = stream.payload_bytes(load.frame_bytes)?;
-    let mark = proven.mark(Kind::Frame);
-    let mut arrivals = Arrivals::open(proven, payload_bytes)?;
+    let mark = arrivals.mark();
     let look_interval = arrivals.look_interval(load.frame_bytes, frames_per_second(load));
     let mut tally = BurstTally::new(Plan::new(load, timing), load.frame_bytes, timing, start);
     // A kernel that refuses wakes it up to 50 µs late.

@@ -167,7 +167,7 @@ impl FlowHalf {
         tell: &dyn Fn(News),
         effort: &mut Effort,
     ) -> Result<Half, String> {
-        let opened = Opened::meet(self.opening, &self.spec, &self.key, lease)?;
+        let opened = Opened::meet(self.end, self.opening, &self.spec, &self.key, lease)?;
         tell(News::Open);
         let start = await_start(started, lease)?;
         *effort = Effort::begin();

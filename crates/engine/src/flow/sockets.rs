@@ -9,12 +9,13 @@ use fp_model::{
 
 use super::stretch::Stretches;
 use super::{OPENING_MAX, Opening};
+use crate::arrivals::Arrivals;
 use crate::control::line::End;
 use crate::control::message::Seen;
 use crate::frames::Stream;
 use crate::half::{FlowKey, Half};
 use crate::os::clock;
-use crate::udp::{ProvenSocket, prove_far, prove_near};
+use crate::udp::{FrameError, ProvenSocket, prove_far, prove_near};
 use crate::{Bearing, DataPorts, Lease, bursts, frames, kernel_tcp, probes};
 
 /// Opens the door at which the near end will be awaited, at `peer` if that is known, and says its port: one of
@@ -61,30 +62,50 @@ impl Opening {
     }
 }
 
-/// The sockets of a flow whose two ends have met.
+/// The sockets of a flow whose two ends have met; of a receiver, whatever frames will be taken from.
 #[derive(Debug)]
 pub(super) enum Opened {
-    Tcp(TcpLoad, Vec<TcpStream>),
-    Frames(FramesLoad, ProvenSocket),
-    Bursts(BurstsLoad, ProvenSocket),
+    TcpSender(TcpLoad, Vec<TcpStream>),
+    TcpReceiver(TcpLoad, Vec<TcpStream>),
+    FramesSender(FramesLoad, ProvenSocket),
+    FramesReceiver(FramesLoad, Box<Arrivals>),
+    BurstsSender(BurstsLoad, ProvenSocket),
+    BurstsReceiver(BurstsLoad, Box<Arrivals>),
     Probes(ProbesLoad, ProvenSocket),
 }
 
 impl Opened {
     pub(super) fn meet(
+        end: End,
         opening: Opening,
         spec: &FlowSpec,
         key: &FlowKey,
         lease: &Lease,
     ) -> Result<Self, String> {
+        let sends = is_sender(end, spec.direction);
+        let text = |error: FrameError| error.to_string();
         match &spec.load {
             Load::Tcp(load) => {
-                Ok(Self::Tcp(load.clone(), meet_tcp(opening, spec, load, key, lease)?))
+                let streams = meet_tcp(opening, spec, load, key, lease)?;
+                let opened = if sends { Self::TcpSender } else { Self::TcpReceiver };
+                Ok(opened(load.clone(), streams))
             }
             Load::Frames(load) => {
-                Ok(Self::Frames(load.clone(), meet_udp(opening, spec, key, lease)?))
+                let (socket, load) = (meet_udp(opening, spec, key, lease)?, load.clone());
+                if sends {
+                    return Ok(Self::FramesSender(load, socket));
+                }
+                let arrivals = frames::listen(socket, stream(spec, &load)).map_err(text)?;
+                Ok(Self::FramesReceiver(load, Box::new(arrivals)))
             }
-            Load::Bursts(load) => Ok(Self::Bursts(*load, meet_udp(opening, spec, key, lease)?)),
+            Load::Bursts(load) => {
+                let socket = meet_udp(opening, spec, key, lease)?;
+                if sends {
+                    return Ok(Self::BurstsSender(*load, socket));
+                }
+                let arrivals = bursts::listen(socket, stream(spec, load)).map_err(text)?;
+                Ok(Self::BurstsReceiver(*load, Box::new(arrivals)))
+            }
             Load::Probes(load) => Ok(Self::Probes(*load, meet_udp(opening, spec, key, lease)?)),
         }
     }
@@ -98,51 +119,51 @@ impl Opened {
         lease: &Lease,
         stretches: &mut Stretches<'_>,
     ) -> Result<Half, String> {
-        let FlowSpec { direction, family, vlan_tags, begins, .. } = *spec;
+        let FlowSpec { direction, family, begins, .. } = *spec;
         let receiving = lease.for_receiver();
-        match (self, is_sender(end, direction)) {
-            (Self::Tcp(load, streams), true) => {
+        match self {
+            Self::TcpSender(load, streams) => {
                 let mut sent = |slot, seen| stretches.on_slot(slot, Seen::Sent(seen));
                 let half =
                     kernel_tcp::send(streams, &load, begins, timing, start, lease, &mut sent);
                 half.map(Half::TcpSender).map_err(|error| error.to_string())
             }
-            (Self::Tcp(load, streams), false) => {
+            Self::TcpReceiver(load, streams) => {
                 let mut received = |slot, seen| stretches.on_slot(slot, Seen::Received(seen));
                 let half =
                     kernel_tcp::receive(streams, &load, timing, start, &receiving, &mut received);
                 let half = half.map_err(|error| error.to_string())?;
                 Ok(Half::TcpReceiver(half.with_known_markings(end, family)))
             }
-            (Self::Frames(load, socket), true) => {
+            Self::FramesSender(load, socket) => {
                 let mut sent = |slot, seen| stretches.on_slot(slot, Seen::Sent(seen));
-                let stream = Stream { family, vlan_tags, begins, load: &load };
+                let stream = stream(spec, &load);
                 let half = frames::send(&socket, stream, timing, start, lease, &mut sent);
                 half.map(|half| Half::FramesSender(Box::new(half)))
                     .map_err(|error| error.to_string())
             }
-            (Self::Frames(load, socket), false) => {
+            Self::FramesReceiver(load, arrivals) => {
                 let mut received = |slot, seen| stretches.on_slot(slot, Seen::Received(seen));
-                let stream = Stream { family, vlan_tags, begins, load: &load };
+                let stream = stream(spec, &load);
                 let half =
-                    frames::receive(&socket, stream, timing, start, &receiving, &mut received);
+                    frames::receive(*arrivals, stream, timing, start, &receiving, &mut received);
                 half.map(|half| Half::FramesReceiver(Box::new(half)))
                     .map_err(|error| error.to_string())
             }
-            (Self::Bursts(load, socket), true) => {
+            Self::BurstsSender(load, socket) => {
                 let mut sent = |slot, seen| stretches.on_slot(slot, Seen::Sent(seen));
-                let stream = Stream { family, vlan_tags, begins, load: &load };
+                let stream = stream(spec, &load);
                 let half = bursts::send(&socket, stream, timing, start, lease, &mut sent);
                 half.map(Half::BurstsSender).map_err(|error| error.to_string())
             }
-            (Self::Bursts(load, socket), false) => {
+            Self::BurstsReceiver(load, arrivals) => {
                 let mut received = |slot, seen| stretches.on_slot(slot, Seen::Received(seen));
                 let seen = &mut received;
-                let stream = Stream { family, vlan_tags, begins, load: &load };
-                let half = bursts::receive(&socket, stream, timing, start, &receiving, seen);
+                let stream = stream(spec, &load);
+                let half = bursts::receive(*arrivals, stream, timing, start, &receiving, seen);
                 half.map(Half::BurstsReceiver).map_err(|error| error.to_string())
             }
-            (Self::Probes(load, socket), _) => match end {
+            Self::Probes(load, socket) => match end {
                 End::Near => probes::ask(&socket, family, direction, &load, timing, start, lease)
                     .map(Half::ProbesNear)
                     .map_err(|error| error.to_string()),
@@ -152,6 +173,11 @@ impl Opened {
             },
         }
     }
+}
+
+const fn stream<'a, Load>(spec: &FlowSpec, load: &'a Load) -> Stream<'a, Load> {
+    let FlowSpec { family, vlan_tags, begins, .. } = *spec;
+    Stream { family, vlan_tags, begins, load }
 }
 
 const fn is_sender(end: End, direction: Direction) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fp_model::{Family, FramesLoad, PacketLayout};
 
-pub(crate) use receiver::receive;
+pub(crate) use receiver::{listen, receive};
 pub(crate) use sender::send;
 
 use crate::udp::FrameError;
@@ -105,7 +105,7 @@ mod tests {
     use crate::lease::Lease;
     use crate::os::clock;
     use crate::udp::ProvenSocket;
-    use crate::udp::tests::{long_lease, proven_pair};
+    use crate::udp::tests::{again, long_lease, proven_pair};
 
     /// 10,000 frames of 1,000 bytes a second.
     fn load() -> FramesLoad {
@@ -131,7 +131,8 @@ mod tests {
         thread::scope(|scope| {
             let received = scope.spawn(move || {
                 let mut shown = 0;
-                let half = receive(receiver, stream, &TIMING, start, lease, &mut |slot, _| {
+                let arrivals = listen(again(receiver), stream).unwrap();
+                let half = receive(arrivals, stream, &TIMING, start, lease, &mut |slot, _| {
                     assert_eq!(slot, shown, "slots are shown in turn");
                     shown += 1;
                 });
@@ -252,9 +253,10 @@ mod tests {
         let load = load();
         thread::scope(|scope| {
             let stream = stream(Family::Ipv4, &load);
-            let (far, hour, lease) = (&far, &hour, &lease);
+            let (hour, lease) = (&hour, &lease);
+            let arrivals = listen(far, stream).unwrap();
             let received =
-                scope.spawn(move || receive(far, stream, hour, begun, lease, &mut |_, _| {}));
+                scope.spawn(move || receive(arrivals, stream, hour, begun, lease, &mut |_, _| {}));
             let sent = send(&near, stream, hour, begun, lease, &mut |_, _| {});
             assert!(matches!(sent, Err(FrameError::Ended)));
             assert!(matches!(received.join().unwrap(), Err(FrameError::Ended)));

@@ -11,14 +11,25 @@ use crate::half::{FramesReceiverHalf, ReceiverSlot};
 use crate::lease::Lease;
 use crate::open_slots::OpenSlots;
 use crate::os::{clock, udp};
-use crate::udp::{FrameError, Kind, ProvenSocket};
+use crate::udp::{FrameError, ProvenSocket};
+
+/// Opens what the frames of a stream will be taken from: before the first of them leaves.
+///
+/// # Errors
+/// Frames too short, a socket that fails.
+pub(crate) fn listen(
+    proven: ProvenSocket,
+    stream: Stream<'_, FramesLoad>,
+) -> Result<Arrivals, FrameError> {
+    Arrivals::open(proven, stream.payloads_bytes()?.into_iter().max().unwrap_or(0))
+}
 
 /// Counts the frames of a trial until its settling time is over, slot by slot as they arrived.
 ///
 /// # Errors
 /// Frames too short, a socket that fails, a lease that ended.
 pub(crate) fn receive(
-    proven: &ProvenSocket,
+    mut arrivals: Arrivals,
     stream: Stream<'_, FramesLoad>,
     timing: &Timing,
     start: Time,
@@ -27,9 +38,7 @@ pub(crate) fn receive(
 ) -> Result<FramesReceiverHalf, FrameError> {
     let payloads_bytes = stream.payloads_bytes()?;
     let schedule = Arc::new(Schedule::begun_after(stream.begins, stream.load, timing));
-    let mark = proven.mark(Kind::Frame);
-    let longest_payload_bytes = payloads_bytes.iter().copied().max().unwrap_or(0);
-    let mut arrivals = Arrivals::open(proven, longest_payload_bytes)?;
+    let mark = arrivals.mark();
     let longest = stream.load.sizes.longest();
     let look_interval = arrivals.look_interval(longest, schedule.peak_frames_per_second());
     let mut tally = ArrivalTally::new(schedule);

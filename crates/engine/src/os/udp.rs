@@ -264,6 +264,7 @@ impl Arrival<'_> {
 }
 
 /// Room for what one call receives.
+#[derive(Debug)]
 pub(crate) struct Inbox {
     heads: [[u8; HEAD_BYTES]; BATCH],
     payload_bytes: [usize; BATCH],
