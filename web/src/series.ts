@@ -165,8 +165,9 @@ export function reached(trial: Trial): number {
   return Math.max(0, ...ends);
 }
 
-/** The mean of what was received in a trial in a direction, over the time of its slots. */
+/** The mean of what was received in the steady time of a trial in a direction, as far as it has come. */
 export function meanReceived(trial: Trial, direction: Direction): number | null {
+  const [steadyFrom, steadyUntil] = trial.steady_s;
   let [bits, until, from, known] = [0, 0, Infinity, false];
   for (const [place, flow] of trial.flows.entries()) {
     const series = trial.series[place];
@@ -175,11 +176,15 @@ export function meanReceived(trial: Trial, direction: Direction): number | null 
     }
     for (const [slot, bps] of series.received_bps.entries()) {
       if (bps !== null) {
-        const [t, dt] = [series.t_s[slot] ?? 0, series.dt_s[slot] ?? 0];
-        bits += bps * dt;
-        from = Math.min(from, t);
-        until = Math.max(until, t + dt);
-        known = true;
+        const begins = series.t_s[slot] ?? 0;
+        const first = Math.max(begins, steadyFrom);
+        const last = Math.min(begins + (series.dt_s[slot] ?? 0), steadyUntil);
+        if (last > first) {
+          bits += bps * (last - first);
+          from = Math.min(from, first);
+          until = Math.max(until, last);
+          known = true;
+        }
       }
     }
   }

@@ -211,7 +211,8 @@ function seen(kind: "tcp" | "frames", rtt_ms: number | null): RunView {
     cwnd_bytes: [null, null],
   };
   const flow = { direction: "upload" as const, kind, connections: 1, dscp: 0, label: "upload" };
-  const times = { started_s: 3, lasts_s: 1, finished: true, summary: null };
+  const steady_s: [number, number] = [0, 1];
+  const times = { started_s: 3, lasts_s: 1, steady_s, finished: true, summary: null };
   const head = { id: "r1", command: "", method: "test", across: "", started: "" };
   return {
     head: { ...head, state: "ended", exit_code: 0, verdict: "pass", result_id: null, error: null },

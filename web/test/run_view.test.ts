@@ -28,6 +28,7 @@ function trial(): Trial {
     name: "window walk",
     started_s: 1,
     lasts_s: 2,
+    steady_s: [0, 2],
     finished: false,
     flows: [{ direction: "upload", kind: "tcp", connections: 4, dscp: 0, label: "TCP upload ×4" }],
     summary: null,

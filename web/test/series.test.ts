@@ -30,6 +30,7 @@ function trial(started_s: number, own: Series[]): Trial {
     name: "a trial",
     started_s,
     lasts_s: 1,
+    steady_s: [0, 1],
     finished: true,
     flows: own.map(() => flow),
     summary: null,
@@ -84,6 +85,14 @@ test("the mean of a trial counts its time once, however many flows it has", () =
   const two = trial(0, [series([0, 0.5], [10, 20]), series([0, 0.5], [30, 40])]);
   assert.equal(meanReceived(two, "upload"), 50);
   assert.equal(meanReceived(two, "download"), null);
+});
+
+test("the mean of a trial is that of its steady time", () => {
+  const whole = trial(0, [series([0, 0.5, 1, 1.5], [10, 20, 30, 90])]);
+  assert.equal(meanReceived({ ...whole, steady_s: [0.5, 1.5] }, "upload"), 25);
+  // A slot of which half is steady counts by half.
+  assert.equal(meanReceived({ ...whole, steady_s: [0.75, 1.5] }, "upload"), 80 / 3);
+  assert.equal(meanReceived({ ...whole, steady_s: [2, 3] }, "upload"), null);
 });
 
 test("no line crosses a time of which a course knows that it knows nothing", () => {

@@ -107,6 +107,8 @@ export interface Trial {
   started_s: number;
   /** As planned. */
   lasts_s: number;
+  /** Between these what is measured counts; since the start of the trial. */
+  steady_s: [number, number];
   finished: boolean;
   flows: Flow[];
   summary: string | null;

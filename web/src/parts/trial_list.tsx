@@ -56,7 +56,7 @@ export function TrialList({
       </ol>
       {carried.flat().length > 0 && (
         <p class="hint">
-          Bars: mean rate received in finished TCP trials, against the highest of them.
+          Bars: mean rate received in the steady time of finished TCP trials, against the highest.
         </p>
       )}
     </section>

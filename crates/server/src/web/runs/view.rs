@@ -49,12 +49,13 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    fn sample(&self) -> Sample {
+    /// Of a trial that is steady between these seconds.
+    fn sample(&self, [from_s, until_s]: [f64; 2]) -> Sample {
         let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
         Sample {
             at: seconds(self.t_s),
             lasts: seconds(self.dt_s),
-            steady: false,
+            steady: (from_s..until_s).contains(&(self.t_s + self.dt_s / 2.0)),
             sent_bytes: self.sent_bytes,
             received_bytes: self.received_bytes,
             retransmitted_bytes: self.retransmitted_bytes,
@@ -107,9 +108,11 @@ pub(super) struct TrialView {
     started_s: f64,
     /// As planned.
     lasts_s: f64,
+    /// Between these what is measured counts; since the start of the trial.
+    steady_s: [f64; 2],
     finished: bool,
     flows: Vec<FlowView>,
-    /// The rate received, in words.
+    /// The rate received in the steady time, in words.
     summary: Option<String>,
     /// One for each flow.
     series: Vec<Series>,
@@ -237,6 +240,8 @@ impl Watched {
             name: trial.name.clone(),
             started_s: t_s,
             lasts_s: (timing.warm_up + timing.steady + timing.settle).as_secs_f64(),
+            steady_s: [timing.warm_up, timing.warm_up + timing.steady]
+                .map(|time| time.as_secs_f64()),
             finished: false,
             flows: trial.flows.iter().map(flow).collect(),
             summary: None,
@@ -250,8 +255,9 @@ impl Watched {
 
     fn on_sample(&mut self, flow: usize, slot: &Slot) -> Option<News> {
         let index = self.trials.len().checked_sub(1)?;
-        let samples = self.trials[index].1.get_mut(flow)?;
-        let sample = slot.sample();
+        let (trial, flows) = &mut self.trials[index];
+        let samples = flows.get_mut(flow)?;
+        let sample = slot.sample(trial.steady_s);
         samples.push(sample);
         if samples.len() > SLOTS_MAX {
             *samples = Sample::joined(std::mem::take(samples), SLOTS_MAX);
@@ -306,8 +312,9 @@ fn summary(trial: &TrialView, samples: &[Vec<Sample>]) -> Option<String> {
         let flows = trial.flows.iter().zip(samples).filter(|(flow, _)| flow.direction == wanted);
         let mut sum = None;
         for (_, samples) in flows {
-            let bytes = samples.iter().filter_map(|slot| slot.received_bytes).sum::<u64>();
-            let lasts = samples.iter().map(|slot| slot.lasts).sum();
+            let steady = || samples.iter().filter(|slot| slot.steady);
+            let bytes = steady().filter_map(|slot| slot.received_bytes).sum::<u64>();
+            let lasts = steady().map(|slot| slot.lasts).sum();
             sum = bps(Some(bytes).filter(|bytes| *bytes > 0), lasts)
                 .map(|rate| rate + sum.unwrap_or(0.0))
                 .or(sum);
