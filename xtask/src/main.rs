@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod browser;
 mod check_as;
 mod tidy;
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
+       cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask bench frames|history|iperf3|lab|tcp   measures it on this machine
 ";
 
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["check-as", user] => check_as::run(user),
+        ["browser", folder] => browser::run(folder.as_ref()),
         ["bench", engine] => bench::run(engine),
         _ => {
             // With stderr gone there is nobody left to tell.
