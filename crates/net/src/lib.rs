@@ -5,9 +5,11 @@
 
 extern crate alloc;
 
+pub mod checksum;
 pub mod link;
 pub mod meter;
 pub mod path;
+pub mod pattern;
 pub mod sim;
 pub mod stream;
 pub mod tcp;

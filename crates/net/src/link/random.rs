@@ -64,11 +64,20 @@ impl Random {
     }
 }
 
-struct SplitMix64(u64);
+#[derive(Clone, Debug)]
+pub(crate) struct SplitMix64(u64);
+
+/// The golden ratio in 64 bits: by so much its counter advances.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    /// Its numbers from this one on.
+    pub(crate) const fn at(seed: u64, number: u64) -> Self {
+        Self(seed.wrapping_add(STEP.wrapping_mul(number)))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
@@ -85,6 +94,14 @@ mod tests {
         let mut mix = SplitMix64(0);
         assert_eq!(mix.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(mix.next(), 0x6e78_9e6a_a1b9_65f4);
+    }
+
+    #[test]
+    fn splitmix_begins_anywhere() {
+        let mut whole = SplitMix64(7);
+        whole.next();
+        whole.next();
+        assert_eq!(SplitMix64::at(7, 2).next(), whole.next());
     }
 
     /// For the state 1, 2, 3, 4 the first output is rotl(1 + 4, 23) + 1 = 5·2²³ + 1 = 41,943,041;

@@ -7,16 +7,22 @@
 
 mod congestion;
 mod flight;
+pub mod header;
+mod options;
 mod receiver;
 mod recovery;
 mod rtt;
 mod sender;
+mod sequence;
 
 use fp_model::Time;
 
 pub use congestion::Algorithm;
+pub use header::{Flags, Header, Ports};
+pub use options::{Options, Sacks, Timestamps};
 pub use receiver::Receiver;
 pub use sender::{Sender, Settings};
+pub use sequence::Sequence;
 
 /// The TCP header without options.
 pub const TCP_HEADER_BYTES: u32 = 20;
