@@ -52,6 +52,11 @@ impl Congestion {
         }
     }
 
+    /// Begins or goes on with a window of so many segments.
+    pub(crate) fn resumed(algorithm: Algorithm, segments: u8) -> Self {
+        Self { window: f64::from(segments).max(1.0), ..Self::new(algorithm) }
+    }
+
     pub(crate) fn in_slow_start(&self) -> bool {
         self.window < self.slow_start_threshold
     }

@@ -132,6 +132,36 @@ impl Flight {
         self.resend(now, self.first + self.segments.len() as u64 - 1)
     }
 
+    /// How long the newest segment was under way of which this acknowledgement is the first sign;
+    /// `None` where it may answer a retransmission.
+    //= rfc9293 MUST-18
+    pub(crate) fn round_trip(&self, now: Time, next: u64) -> Option<Duration> {
+        let mut newly = self.segments.iter().take_while(|sent| sent.end() <= next);
+        let last = newly.clone().filter(|sent| sent.fate != Fate::Arrived).last()?;
+        (!newly.any(|sent| sent.was_resent)).then(|| now.since(last.sent_at))
+    }
+
+    /// A segment that was sent before this flight was kept.
+    pub(crate) fn adopt(
+        &mut self,
+        sent_at: Time,
+        start: u64,
+        payload_bytes: u32,
+        was_resent: bool,
+    ) {
+        self.send(sent_at, start, payload_bytes);
+        if let Some(sent) = self.segments.back_mut() {
+            sent.was_resent = was_resent;
+        }
+    }
+
+    /// The segment that everything waits for is lost.
+    pub(crate) fn lose_head(&mut self) {
+        if self.at(self.first).is_some_and(|head| head.fate == Fate::InFlight) {
+            self.lose(self.first);
+        }
+    }
+
     /// The segment that everything waits for.
     pub(crate) fn head_start(&self) -> Option<u64> {
         self.segments.front().map(|sent| sent.start)
@@ -220,8 +250,22 @@ impl Flight {
             }
             self.lose(number);
         }
-        if self.at(self.first).is_some_and(|head| head.fate == Fate::InFlight) {
-            self.lose(self.first);
+        if self.at(self.first).is_some_and(|head| head.fate == Fate::Arrived) {
+            self.forget_arrivals();
+        }
+        self.lose_head();
+    }
+
+    /// The receiver has thrown away what it had told of: it has to get that again.
+    //= rfc2018 8
+    fn forget_arrivals(&mut self) {
+        self.known = SackBlocks::default();
+        self.arrived = 0;
+        for (index, sent) in self.segments.iter_mut().enumerate() {
+            if sent.fate == Fate::Arrived {
+                sent.fate = Fate::Lost;
+                self.lost.push(Reverse(self.first + index as u64));
+            }
         }
     }
 

@@ -6,9 +6,12 @@
 //! stream; set-up and tear-down are not modelled.
 
 mod congestion;
+pub mod connection;
 mod flight;
 pub mod header;
+mod isn;
 mod options;
+mod profile;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -18,8 +21,11 @@ mod sequence;
 use fp_model::Time;
 
 pub use congestion::Algorithm;
+pub use connection::Connection;
 pub use header::{Flags, Header, Ports};
+pub use isn::{Tuple, initial_sequence};
 pub use options::{Options, Sacks, Timestamps};
+pub use profile::{Extensions, MSS_DEFAULT_IPV4, MSS_DEFAULT_IPV6, Nagle, Profile};
 pub use receiver::Receiver;
 pub use sender::{Sender, Settings};
 pub use sequence::Sequence;
@@ -30,8 +36,10 @@ pub const TCP_HEADER_BYTES: u32 = 20;
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
 /// What the largest window scale can offer: RFC 7323 section 2.3.
 pub const WINDOW_BYTES_MAX: u64 = 65_535 << 14;
-/// Beside the timestamps a header has room for this many SACK blocks: RFC 2018 section 3.
-const SACK_BLOCKS_MAX: usize = 3;
+/// A header has room for this many SACK blocks, or for one less beside the timestamps: RFC 2018
+/// section 3.
+const SACK_BLOCKS_MAX: usize = 4;
+const SACK_BLOCKS_BESIDE_TIMESTAMPS_MAX: usize = 3;
 
 /// Payload on its way from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +69,18 @@ pub struct Ack {
     /// All before this position has arrived.
     pub next: u64,
     pub window_bytes: u64,
-    /// The timestamp of the segment that moved `next`, the earliest where it stands for several.
-    pub echo: Time,
+    pub echo: Echo,
     pub sacks: SackBlocks,
+}
+
+/// When the segment left that moved `next`, the earliest where it stands for several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    At(Time),
+    /// In the tick of a clock that ended then.
+    Until(Time),
+    /// There are no timestamps.
+    Unknown,
 }
 
 impl Ack {
@@ -104,9 +121,9 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    fn new(duplicate: Option<Block>, early: impl Iterator<Item = Block>) -> Self {
+    fn new(duplicate: Option<Block>, early: impl Iterator<Item = Block>, max: usize) -> Self {
         let mut sacks = Self { first_is_duplicate: duplicate.is_some(), ..Self::default() };
-        for block in duplicate.into_iter().chain(early).take(SACK_BLOCKS_MAX) {
+        for block in duplicate.into_iter().chain(early).take(max.min(SACK_BLOCKS_MAX)) {
             sacks.blocks[sacks.count] = block;
             sacks.count += 1;
         }
@@ -116,6 +133,25 @@ impl SackBlocks {
     /// Blocks that lie beyond the first hole.
     fn early(&self) -> &[Block] {
         &self.blocks[usize::from(self.first_is_duplicate)..self.count]
+    }
+
+    /// As they were told by a peer who has acknowledged all before `next` and knows of no position
+    /// beyond `sent_end`; blocks that cannot be true are passed over.
+    //= rfc2018 4
+    fn told(blocks: impl Iterator<Item = Block> + Clone, next: u64, sent_end: u64) -> Self {
+        let mut all = blocks.clone();
+        let duplicate = all.next().filter(|first| {
+            let second = all.next();
+            first.end <= next || second.is_some_and(|second| second.contains(first))
+        });
+        let is_true =
+            |block: &Block| next < block.start && block.start < block.end && block.end <= sent_end;
+        let early = blocks.skip(usize::from(duplicate.is_some())).filter(is_true);
+        Self::new(duplicate, early, SACK_BLOCKS_MAX)
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Block] {
+        &self.blocks[..self.count]
     }
 
     const fn tell_of_duplicate(&self) -> bool {

@@ -129,7 +129,8 @@ impl Options {
 }
 
 impl Sacks {
-    pub(crate) fn push(&mut self, start: Sequence, end: Sequence) {
+    /// Adds a block where there is room for one.
+    pub fn push(&mut self, start: Sequence, end: Sequence) {
         if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
             *block = (start, end);
             self.count += 1;

@@ -5,12 +5,14 @@ use core::time::Duration;
 
 use fp_model::Time;
 
-use crate::tcp::{Ack, Block, SackBlocks, Segment};
+use crate::tcp::{Ack, Block, Echo, SACK_BLOCKS_BESIDE_TIMESTAMPS_MAX, SackBlocks, Segment};
 
 /// How long an acknowledgement may wait for a second segment.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// At the start a sender needs every acknowledgement to open its window: this many come at once.
 const QUICK_ACKS_MAX: u64 = 16;
+/// What a peer may make an end remember: stretches beyond these have to be sent again.
+const EARLY_BLOCKS_MAX: usize = 4096;
 
 /// Takes segments, gives acknowledgements; the application reads at once, so that the whole window
 /// is always on offer.
@@ -28,6 +30,23 @@ pub struct Receiver {
     quick_acks: u64,
     due: Option<Time>,
     duplicate: Option<Block>,
+    sack_blocks_max: usize,
+    delayed_ack: Duration,
+    /// Where the window ends while the application does not read.
+    held_at: Option<u64>,
+}
+
+/// With what a stream goes on that began elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resumption {
+    pub(crate) window_bytes: u64,
+    pub(crate) segment_bytes: u32,
+    pub(crate) next: u64,
+    pub(crate) acknowledged: u64,
+    /// When an acknowledgement is due, if one is.
+    pub(crate) due: Option<Time>,
+    pub(crate) sack_blocks_max: usize,
+    pub(crate) delayed_ack: Duration,
 }
 
 impl Receiver {
@@ -44,6 +63,23 @@ impl Receiver {
             quick_acks: (window_bytes / (2 * segment_bytes)).clamp(2, QUICK_ACKS_MAX),
             due: None,
             duplicate: None,
+            sack_blocks_max: SACK_BLOCKS_BESIDE_TIMESTAMPS_MAX,
+            delayed_ack: DELAYED_ACK,
+            held_at: None,
+        }
+    }
+
+    /// Goes on with a stream of which all before `next` has arrived, and all before `acknowledged`
+    /// was acknowledged.
+    pub(crate) fn resumed(resumption: Resumption) -> Self {
+        let Resumption { window_bytes, segment_bytes, next, acknowledged, .. } = resumption;
+        Self {
+            next,
+            acknowledged,
+            due: resumption.due,
+            sack_blocks_max: resumption.sack_blocks_max,
+            delayed_ack: resumption.delayed_ack,
+            ..Self::new(window_bytes, segment_bytes)
         }
     }
 
@@ -68,20 +104,60 @@ impl Receiver {
             || waiting > self.segment_bytes
             // The end of what the application wrote: its reader is waiting for nothing more.
             || u64::from(segment.payload_bytes) < self.segment_bytes;
-        self.due = if at_once { Some(now) } else { self.due.or(Some(now + DELAYED_ACK)) };
+        self.due = if at_once { Some(now) } else { self.due.or(Some(now + self.delayed_ack)) };
     }
 
     /// An acknowledgement that is due.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Ack> {
-        self.due.take_if(|due| *due <= now)?;
+        self.due.filter(|due| *due <= now).map(|_| self.acknowledge())
+    }
+
+    /// What an acknowledgement says now, due or not.
+    pub(crate) fn acknowledge(&mut self) -> Ack {
+        self.due = None;
         self.acknowledged = self.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
-        Some(Ack {
+        let early = self.early.iter().copied();
+        Ack {
             next: self.next,
-            window_bytes: self.window_bytes,
-            echo: self.echo,
-            sacks: SackBlocks::new(self.duplicate.take(), self.early.iter().copied()),
-        })
+            window_bytes: self.window_bytes(),
+            echo: Echo::At(self.echo),
+            sacks: SackBlocks::new(self.duplicate.take(), early, self.sack_blocks_max),
+        }
+    }
+
+    /// The window on offer.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.held_at.map_or(self.window_bytes, |end| end.saturating_sub(self.next))
+    }
+
+    pub(crate) const fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// More than its place in the stream is to be remembered.
+    pub(crate) const fn is_busy(&self) -> bool {
+        !self.early.is_empty() || self.due.is_some() || self.held_at.is_some()
+    }
+
+    /// There is something to tell that only an acknowledgement of its own has room for.
+    pub(crate) const fn has_holes(&self) -> bool {
+        !self.early.is_empty() || self.duplicate.is_some()
+    }
+
+    /// The application stops to read: what it was offered it still takes.
+    pub(crate) fn hold(&mut self) {
+        self.held_at.get_or_insert(self.next + self.window_bytes);
+    }
+
+    /// It reads again, all at once, so that the window opens by more than a segment or not at all.
+    //= rfc9293 MUST-39
+    pub(crate) fn release(&mut self, now: Time) {
+        let is_worth_telling = self.window_bytes - self.window_bytes().min(self.window_bytes)
+            >= self.segment_bytes.min(self.window_bytes / 2).max(1);
+        if self.held_at.take().is_some() && is_worth_telling {
+            self.due = Some(now);
+        }
     }
 
     /// When to ask for an acknowledgement again.
@@ -106,7 +182,7 @@ impl Receiver {
         });
         if merged.start <= self.next {
             self.next = merged.end;
-        } else {
+        } else if self.early.len() < EARLY_BLOCKS_MAX {
             self.early.insert(0, merged);
         }
     }
@@ -144,7 +220,7 @@ mod tests {
         assert_eq!(receiver.poll_transmit(at_ms(30)), None);
         receiver.on_segment(at_ms(31), &segment(3, at_ms(21)));
         let ack = receiver.poll_transmit(at_ms(31)).unwrap();
-        assert_eq!((ack.next, ack.echo), (4 * MSS, at_ms(20)));
+        assert_eq!((ack.next, ack.echo), (4 * MSS, Echo::At(at_ms(20))));
         assert_eq!(receiver.poll_timeout(), None);
     }
 
@@ -178,7 +254,7 @@ mod tests {
         receiver.on_segment(at_ms(32), &segment(2, at_ms(31)));
         let ack = receiver.poll_transmit(at_ms(32)).unwrap();
         assert_eq!((ack.next, ack.sacks.early()), (6 * MSS, &[block(7, 8)][..]));
-        assert_eq!(ack.echo, at_ms(31));
+        assert_eq!(ack.echo, Echo::At(at_ms(31)));
     }
 
     #[test]

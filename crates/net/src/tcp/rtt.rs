@@ -9,8 +9,23 @@ const RTO_MAX: Duration = Duration::from_secs(120);
 /// that above the smoothed round trip. The RFC's minimum of 1 s is not kept, as nobody keeps it.
 const GRANULARITY: Duration = Duration::from_millis(200);
 
-#[derive(Debug, Default)]
+/// The bounds of a timeout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeouts {
+    pub(crate) without_sample: Duration,
+    /// The timeout is never less than this above the smoothed round trip.
+    pub(crate) margin_min: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { without_sample: RTO_WITHOUT_SAMPLE, margin_min: GRANULARITY }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTrips {
+    timeouts: Timeouts,
     smoothed: Option<Duration>,
     variation: Duration,
     min: Option<Duration>,
@@ -18,6 +33,16 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// As they were when the connection last rested.
+    pub(crate) fn resumed(
+        timeouts: Timeouts,
+        smoothed: Option<Duration>,
+        variation: Duration,
+        backoff: u32,
+    ) -> Self {
+        Self { timeouts, smoothed, variation, min: smoothed, backoff }
+    }
+
     /// RFC 6298 sections 2.2 and 2.3; timestamps make samples of retransmissions unambiguous.
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         self.backoff = 0;
@@ -38,14 +63,22 @@ impl RoundTrips {
 
     pub(crate) fn timeout(&self) -> Duration {
         let timeout = match self.smoothed {
-            None => RTO_WITHOUT_SAMPLE,
-            Some(smoothed) => smoothed + (self.variation * 4).max(GRANULARITY),
+            None => self.timeouts.without_sample,
+            Some(smoothed) => smoothed + (self.variation * 4).max(self.timeouts.margin_min),
         };
         timeout.saturating_mul(1 << self.backoff.min(16)).min(RTO_MAX)
     }
 
     pub(crate) const fn smoothed(&self) -> Option<Duration> {
         self.smoothed
+    }
+
+    pub(crate) const fn variation(&self) -> Duration {
+        self.variation
+    }
+
+    pub(crate) const fn backoff(&self) -> u32 {
+        self.backoff
     }
 
     pub(crate) const fn min(&self) -> Option<Duration> {

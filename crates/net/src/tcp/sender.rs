@@ -9,7 +9,7 @@ use crate::tcp::congestion::Congestion;
 use crate::tcp::flight::Flight;
 use crate::tcp::recovery::Reduction;
 use crate::tcp::rtt::RoundTrips;
-use crate::tcp::{Ack, Algorithm, Segment};
+use crate::tcp::{Ack, Algorithm, Echo, Segment};
 
 /// A lost tail is probed for after two round trips and this: two clock ticks of Linux, or the time
 /// for which a lone segment's acknowledgement may be delayed.
@@ -18,6 +18,11 @@ const LONE_PROBE_MARGIN: Duration = Duration::from_millis(200);
 
 /// Room in the send buffer beyond a window, as the engine sets it.
 const SEND_BUFFER_SPARE_BYTES: u64 = 128 << 10;
+
+/// RFC 5681: as many duplicates prove a loss where there is no SACK.
+const DUPLICATE_THRESHOLD: u32 = 3;
+/// Probes of a closed window are no further apart.
+const PERSIST_MAX: Duration = Duration::from_secs(60);
 
 /// What a connection is set up with.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +36,34 @@ pub struct Settings {
     pub pacing: Option<Rate>,
 }
 
+/// How a sender behaves that has to get along with any receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manners {
+    pub(crate) short_segments: ShortSegments,
+    pub(crate) has_sack: bool,
+}
+
+/// When a segment may leave that is not full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShortSegments {
+    /// The last part of what was written or fits the window, one at a time: Minshall.
+    FillWindow,
+    /// The last part of what was written, one at a time; of the window, half of it or more.
+    Nagle,
+    /// The same without waiting for the one before.
+    AtOnce,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self { short_segments: ShortSegments::FillWindow, has_sack: true }
+    }
+}
+
 #[derive(Debug)]
 pub struct Sender {
     settings: Settings,
+    manners: Manners,
     /// All before is acknowledged.
     acknowledged: u64,
     /// Where new payload begins.
@@ -50,6 +80,21 @@ pub struct Sender {
     passed_bytes: u64,
     /// How far the receiver's window reaches.
     window_end: u64,
+    /// The largest window that it had.
+    window_max: u64,
+    /// The last position written is the end of the stream.
+    is_closed: bool,
+    persist: Option<Persist>,
+    /// Where a probe of the closed window ended, if it went beyond `next`.
+    persisted_to: u64,
+    /// Retransmission timeouts since the receiver was last heard of.
+    timeouts: u32,
+    /// Acknowledgements that told nothing new, each for a segment beyond a hole.
+    duplicates: u32,
+    /// The window was reduced for marks up to here.
+    marked_to: u64,
+    /// The acknowledgement that is being taken tells of a mark.
+    is_marked: bool,
     /// End of the last segment that was not full: a second one waits until it is acknowledged.
     short_end: u64,
     flight: Flight,
@@ -92,6 +137,14 @@ struct Before {
     resent_at: Option<Time>,
 }
 
+/// The receiver's window is closed, and an acknowledgement that opens it may get lost.
+#[derive(Clone, Copy, Debug)]
+struct Persist {
+    at: Time,
+    probes: u32,
+    is_due: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct TailProbe {
     end: u64,
@@ -115,6 +168,26 @@ struct WindowLimit {
     total: Duration,
 }
 
+/// With what a stream goes on that began elsewhere.
+#[derive(Debug)]
+pub(crate) struct Resumption {
+    /// All before is acknowledged.
+    pub(crate) position: u64,
+    pub(crate) outstanding: Option<Outstanding>,
+    pub(crate) manners: Manners,
+    pub(crate) rtt: RoundTrips,
+    /// The congestion window.
+    pub(crate) window_segments: u8,
+}
+
+/// What is under way when a stream goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding {
+    pub(crate) payload_bytes: u32,
+    pub(crate) sent_at: Time,
+    pub(crate) is_retransmission: bool,
+}
+
 impl Sender {
     /// The sending end of a connection on which nothing was sent yet.
     pub fn new(settings: Settings) -> Self {
@@ -133,6 +206,14 @@ impl Sender {
             paced: None,
             passed_bytes: 0,
             window_end: settings.window_bytes,
+            window_max: settings.window_bytes,
+            is_closed: false,
+            persist: None,
+            persisted_to: 0,
+            timeouts: 0,
+            duplicates: 0,
+            marked_to: 0,
+            is_marked: false,
             short_end: 0,
             flight: Flight::default(),
             rtt: RoundTrips::default(),
@@ -147,7 +228,33 @@ impl Sender {
             is_paced_back: false,
             window_limit: WindowLimit::default(),
             settings,
+            manners: Manners::default(),
         }
+    }
+
+    /// Goes on with a stream that began elsewhere.
+    pub(crate) fn resumed(settings: Settings, resumption: Resumption) -> Self {
+        let Resumption { position, outstanding, manners, rtt, window_segments } = resumption;
+        let mut sender = Self {
+            acknowledged: position,
+            next: position,
+            written: position,
+            window_end: position + settings.window_bytes,
+            marked_to: position,
+            persisted_to: position,
+            congestion: Congestion::resumed(settings.algorithm, window_segments),
+            manners,
+            rtt,
+            ..Self::new(Settings { writes: Writes::Transfer { bytes: 0 }, ..settings })
+        };
+        if let Some(Outstanding { payload_bytes, sent_at, is_retransmission }) = outstanding {
+            sender.flight.adopt(sent_at, position, payload_bytes, is_retransmission);
+            sender.timeout_from = sent_at;
+            sender.next += u64::from(payload_bytes);
+            sender.written = sender.next;
+            sender.short_end = sender.next;
+        }
+        sender
     }
 
     /// Of an application that writes at a pace, whose times count from `start`.
@@ -157,16 +264,22 @@ impl Sender {
 
     /// Takes an acknowledgement; gives the round trip it measured, if it measured one.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<Duration> {
-        self.window_end = self.window_end.max(ack.next + ack.window_bytes);
         let advanced = ack.next > self.acknowledged;
-        let rtt = advanced.then(|| now.since(ack.echo));
+        let moves_window = self.moves_window(ack);
+        let is_duplicate = ack.next == self.acknowledged && !moves_window;
+        let rtt = if advanced { self.round_trip(now, ack) } else { None };
         if let Some(rtt) = rtt {
             self.rtt.on_sample(rtt);
+        }
+        if advanced {
             self.acknowledged = ack.next;
+            self.next = self.next.max(ack.next);
             self.timeout_from = now;
+            self.timeouts = 0;
         }
         let rtt_min = self.rtt.min().unwrap_or_default();
         let delivered = self.flight.on_ack(now, ack, rtt_min);
+        let delivered = self.heed_duplicates(delivered, is_duplicate);
         if advanced {
             self.undo_if_spurious(ack.echo);
         }
@@ -186,7 +299,10 @@ impl Sender {
         if self.is_paced_back {
             return None;
         }
-        let segment = self.tail_probe(now).or_else(|| self.lost_or_new(now));
+        let segment = self
+            .window_probe(now)
+            .or_else(|| self.tail_probe(now))
+            .or_else(|| self.lost_or_new(now));
         match &segment {
             Some(segment) => self.on_sent(now, segment),
             None => self.on_nothing_sent(now),
@@ -197,14 +313,27 @@ impl Sender {
     /// When to call `on_timeout` and ask for segments again.
     pub fn poll_timeout(&self) -> Option<Time> {
         let departure = self.is_paced_back.then_some(self.next_departure);
-        let alarms =
-            [departure, self.judge_again, self.probe_at, self.retransmit_at(), self.write_due];
+        let persist = self.persist.map(|persist| persist.at);
+        let alarms = [
+            departure,
+            persist,
+            self.judge_again,
+            self.probe_at,
+            self.retransmit_at(),
+            self.write_due,
+        ];
         alarms.into_iter().flatten().min()
     }
 
     pub fn on_timeout(&mut self, now: Time) {
         let is_due = |alarm: Option<Time>| alarm.is_some_and(|at| at <= now);
-        if is_due(self.probe_at) {
+        if let Some(persist) = self.persist.as_mut().filter(|persist| persist.at <= now) {
+            persist.probes += 1;
+            let wait = self.rtt.timeout().saturating_mul(1 << persist.probes.min(16));
+            persist.at = now + wait.min(PERSIST_MAX);
+            persist.is_due = true;
+            self.timeouts += 1;
+        } else if is_due(self.probe_at) {
             self.probe_at = None;
             self.probed_at =
                 Some(TailProbe { end: self.next, is_due: true, is_retransmission: false });
@@ -227,6 +356,147 @@ impl Sender {
         self.window_limit.total + current
     }
 
+    /// The application writes so much more.
+    pub(crate) fn write_more(&mut self, bytes: u64) {
+        assert!(!self.is_closed, "nothing follows the end of the stream");
+        self.written += bytes;
+    }
+
+    /// The stream ends where writing has come to: its end takes a position of its own.
+    pub(crate) fn close(&mut self) {
+        self.write_more(1);
+        self.is_closed = true;
+    }
+
+    /// The end of the stream was written before.
+    pub(crate) const fn mark_closed(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Whether a segment that ends there ends the stream.
+    pub(crate) const fn is_end(&self, position: u64) -> bool {
+        self.is_closed && position == self.written
+    }
+
+    pub(crate) const fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// What the receiver may acknowledge.
+    pub(crate) fn sent_end(&self) -> u64 {
+        self.next.max(self.persisted_to)
+    }
+
+    pub(crate) const fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+
+    pub(crate) const fn round_trips(&self) -> &RoundTrips {
+        &self.rtt
+    }
+
+    /// All that was written is acknowledged.
+    pub(crate) const fn is_at_rest(&self) -> bool {
+        self.acknowledged == self.written
+    }
+
+    /// The congestion window in segments.
+    pub(crate) const fn window_segments(&self) -> f64 {
+        self.congestion.window
+    }
+
+    /// The acknowledgement that comes next tells of a mark of the network's. `true`: the window was reduced, which it is
+    /// once in a round trip.
+    //= rfc3168 6.1.2
+    pub(crate) fn on_congestion_echo(&mut self) -> bool {
+        self.is_marked = true;
+        let is_news = self.acknowledged >= self.marked_to && matches!(self.phase, Phase::Open);
+        if is_news {
+            self.reduce();
+            self.congestion.window = self.congestion.slow_start_threshold;
+            self.marked_to = self.next;
+        }
+        is_news
+    }
+
+    /// Takes note of the window; `true` where the acknowledgement was sent for it.
+    //= rfc9293 MUST-34
+    fn moves_window(&mut self, ack: &Ack) -> bool {
+        if ack.next < self.acknowledged {
+            return false;
+        }
+        let window_end = ack.next + ack.window_bytes;
+        self.window_max = self.window_max.max(ack.window_bytes);
+        if self.persist.is_some() {
+            //= rfc9293 MUST-37
+            self.timeouts = 0;
+        }
+        core::mem::replace(&mut self.window_end, window_end) != window_end
+    }
+
+    fn round_trip(&self, now: Time, ack: &Ack) -> Option<Duration> {
+        match ack.echo {
+            Echo::At(sent_at) => Some(now.since(sent_at)),
+            Echo::Until(sent_by) => {
+                self.flight.round_trip(now, ack.next).or(Some(now.since(sent_by)))
+            }
+            Echo::Unknown => self.flight.round_trip(now, ack.next),
+        }
+    }
+
+    /// RFC 6582, where the receiver has no SACK to say what has arrived: gives how many segments
+    /// more have than was known.
+    //= rfc6582 3.2
+    fn heed_duplicates(&mut self, delivered: u32, is_duplicate: bool) -> u32 {
+        if self.manners.has_sack {
+            return delivered;
+        }
+        if delivered > 0 {
+            let known = self.duplicates.min(delivered - 1);
+            self.duplicates -= known;
+            match self.phase {
+                Phase::Recovery { end, .. } if self.acknowledged < end => self.flight.lose_head(),
+                Phase::Recovery { .. } | Phase::Loss { .. } | Phase::Open => self.duplicates = 0,
+            }
+            return delivered - known;
+        }
+        if !is_duplicate || self.flight.is_empty() {
+            return 0;
+        }
+        self.duplicates += 1;
+        if self.duplicates == DUPLICATE_THRESHOLD && matches!(self.phase, Phase::Open) {
+            self.flight.lose_head();
+        }
+        1
+    }
+
+    /// Segments presumed on their way.
+    fn in_flight(&self) -> u32 {
+        self.flight.in_flight().saturating_sub(self.duplicates)
+    }
+
+    /// New payload for a closed window: its answer says how large the window is now.
+    //= rfc9293 MUST-36
+    fn window_probe(&mut self, now: Time) -> Option<Segment> {
+        let persist = self.persist.as_mut().filter(|persist| persist.is_due)?;
+        persist.is_due = false;
+        let is_retransmission = persist.probes > 1;
+        let room =
+            self.window_end.saturating_sub(self.next).min(self.settings.segment_bytes.into());
+        let payload_bytes = room.min(self.written - self.next).max(1) as u32;
+        let start = self.next;
+        self.persisted_to = self.persisted_to.max(start + u64::from(payload_bytes));
+        Some(Segment { start, payload_bytes, sent_at: now, is_retransmission })
+    }
+
     fn tail_probe(&mut self, now: Time) -> Option<Segment> {
         let mut probe = self.probed_at.filter(|probe| probe.is_due)?;
         let segment = self.new_segment(now).or_else(|| {
@@ -238,7 +508,7 @@ impl Sender {
     }
 
     fn lost_or_new(&mut self, now: Time) -> Option<Segment> {
-        if self.flight.in_flight() >= self.congestion.window as u32 {
+        if self.in_flight() >= self.congestion.window as u32 {
             return None;
         }
         self.flight.resend_lost(now).or_else(|| self.new_segment(now))
@@ -247,18 +517,34 @@ impl Sender {
     /// A full segment, or the last part of what was written or fits the window: Linux and Minshall
     /// have one such part under way at a time.
     fn new_segment(&mut self, now: Time) -> Option<Segment> {
-        let left = self.written.min(self.window_end) - self.next;
+        let left = self.written.min(self.window_end).saturating_sub(self.next);
         let payload_bytes = u64::from(self.settings.segment_bytes).min(left);
         let is_short = payload_bytes < u64::from(self.settings.segment_bytes);
-        if payload_bytes == 0 || is_short && self.short_end > self.acknowledged {
+        if payload_bytes == 0 || is_short && !self.may_be_short(payload_bytes) {
             return None;
         }
+        self.persist = None;
         let segment = self.flight.send(now, self.next, payload_bytes as u32);
         self.next = segment.end();
         if is_short {
             self.short_end = segment.end();
         }
         Some(segment)
+    }
+
+    //= rfc9293 MUST-38
+    fn may_be_short(&self, payload_bytes: u64) -> bool {
+        let waits = self.short_end > self.acknowledged;
+        let end = self.next + payload_bytes;
+        let is_last = end == self.written;
+        let is_half_the_window = payload_bytes >= self.window_max / 2;
+        match self.manners.short_segments {
+            ShortSegments::FillWindow => !waits,
+            //= rfc9293 MUST-17
+            ShortSegments::Nagle if is_last => !waits || self.is_closed,
+            ShortSegments::AtOnce if is_last => true,
+            ShortSegments::Nagle | ShortSegments::AtOnce => is_half_the_window,
+        }
     }
 
     fn on_sent(&mut self, now: Time, segment: &Segment) {
@@ -283,7 +569,7 @@ impl Sender {
 
     /// As Linux judges whether the window was used: at the end of each spell of sending.
     fn on_nothing_sent(&mut self, now: Time) {
-        let is_limiting = self.flight.in_flight() >= self.congestion.window as u32;
+        let is_limiting = self.in_flight() >= self.congestion.window as u32;
         if is_limiting || core::mem::take(&mut self.usage.has_sent) {
             self.usage.on_sent(
                 self.acknowledged,
@@ -292,7 +578,11 @@ impl Sender {
                 is_limiting,
             );
         }
-        let left = self.window_end - self.next;
+        if self.flight.is_empty() && self.written > self.next && self.persist.is_none() {
+            let at = now + self.rtt.timeout();
+            self.persist = Some(Persist { at, probes: 0, is_due: false });
+        }
+        let left = self.window_end.saturating_sub(self.next);
         let is_window_full = left < u64::from(self.settings.segment_bytes);
         if is_window_full && !is_limiting && self.written > self.window_end {
             self.window_limit.start(now);
@@ -336,6 +626,9 @@ impl Sender {
 
     fn find_losses(&mut self, now: Time) {
         self.judge_again = None;
+        if !self.manners.has_sack {
+            return;
+        }
         let is_recovering = !matches!(self.phase, Phase::Open);
         if self.flight.has_hole() || is_recovering {
             let rtt_min = self.rtt.min().unwrap_or_default();
@@ -345,6 +638,7 @@ impl Sender {
 
     fn adjust_window(&mut self, now: Time, delivered: u32, advanced: bool) {
         let lost = self.flight.lost();
+        let is_marked = core::mem::take(&mut self.is_marked);
         if lost > 0 && matches!(self.phase, Phase::Open) {
             let before = self.reduce();
             let reduction = Reduction::new(before.window, self.congestion.slow_start_threshold);
@@ -352,12 +646,12 @@ impl Sender {
         }
         match &mut self.phase {
             Phase::Recovery { reduction, .. } => {
-                let in_flight = self.flight.in_flight();
+                let in_flight = self.flight.in_flight().saturating_sub(self.duplicates);
                 let window = reduction.window(delivered, in_flight, advanced && lost == 0);
                 self.congestion.window = window;
             }
             Phase::Open | Phase::Loss { .. } => {
-                if advanced && self.usage.may_grow(&self.congestion) {
+                if advanced && !is_marked && self.usage.may_grow(&self.congestion) {
                     let rtt = self.rtt.smoothed().unwrap_or_default();
                     self.congestion.on_delivered(now, delivered, rtt);
                 }
@@ -383,11 +677,15 @@ impl Sender {
     }
 
     /// What the first retransmission was to replace has arrived after all: RFC 3522 and 4015.
-    fn undo_if_spurious(&mut self, echo: Time) {
+    fn undo_if_spurious(&mut self, echo: Echo) {
+        let sent_by = match echo {
+            Echo::At(at) | Echo::Until(at) => at,
+            Echo::Unknown => return,
+        };
         let (Phase::Recovery { before, .. } | Phase::Loss { before, .. }) = self.phase else {
             return;
         };
-        if before.resent_at.is_some_and(|resent_at| echo < resent_at) {
+        if before.resent_at.is_some_and(|resent_at| sent_by < resent_at) {
             self.congestion.window = self.congestion.window.max(before.window);
             self.congestion.slow_start_threshold = before.slow_start_threshold;
             self.flight.take_back_losses();
@@ -404,7 +702,9 @@ impl Sender {
         };
         self.phase = Phase::Loss { end: self.next, before };
         self.flight.lose_overdue(now, self.rtt.smoothed().unwrap_or_default());
+        self.duplicates = 0;
         self.congestion.window = f64::from(self.flight.in_flight()) + 1.0;
+        self.timeouts += 1;
         self.rtt.back_off();
         self.timeout_from = now;
         self.probed_at = None;
@@ -420,6 +720,9 @@ impl Sender {
         self.probe_at = None;
         let is_quiet = matches!(self.phase, Phase::Open) && !self.flight.has_hole();
         if !is_quiet || self.probed_at.is_some() || self.flight.is_empty() {
+            return;
+        }
+        if !self.manners.has_sack {
             return;
         }
         let Some(smoothed) = self.rtt.smoothed() else { return };
