@@ -117,13 +117,15 @@ impl Receiver {
         self.due = None;
         self.acknowledged = self.next;
         self.quick_acks = self.quick_acks.saturating_sub(1);
-        let early = self.early.iter().copied();
-        Ack {
-            next: self.next,
-            window_bytes: self.window_bytes(),
-            echo: Echo::At(self.echo),
-            sacks: SackBlocks::new(self.duplicate.take(), early, self.sack_blocks_max),
-        }
+        let sacks = self.sacks();
+        self.duplicate = None;
+        let echo = Echo::At(self.echo);
+        Ack { next: self.next, window_bytes: self.window_bytes(), echo, sacks }
+    }
+
+    /// What an acknowledgement of its own tells of what is beyond holes or came twice.
+    pub(crate) fn sacks(&self) -> SackBlocks {
+        SackBlocks::new(self.duplicate, self.early.iter().copied(), self.sack_blocks_max)
     }
 
     /// The window on offer.

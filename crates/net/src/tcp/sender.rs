@@ -483,7 +483,8 @@ impl Sender {
         self.flight.in_flight().saturating_sub(self.duplicates)
     }
 
-    /// New payload for a closed window: its answer says how large the window is now.
+    /// What is left of the window however small that is, or a byte beyond it: the answer says how
+    /// large the window is now. Nobody knows whether that byte is taken, so that it is not in flight.
     //= rfc9293 MUST-36
     fn window_probe(&mut self, now: Time) -> Option<Segment> {
         let persist = self.persist.as_mut().filter(|persist| persist.is_due)?;
@@ -491,10 +492,12 @@ impl Sender {
         let is_retransmission = persist.probes > 1;
         let room =
             self.window_end.saturating_sub(self.next).min(self.settings.segment_bytes.into());
-        let payload_bytes = room.min(self.written - self.next).max(1) as u32;
+        if room > 0 {
+            return Some(self.send_new(now, room.min(self.written - self.next)));
+        }
         let start = self.next;
-        self.persisted_to = self.persisted_to.max(start + u64::from(payload_bytes));
-        Some(Segment { start, payload_bytes, sent_at: now, is_retransmission })
+        self.persisted_to = self.persisted_to.max(start + 1);
+        Some(Segment { start, payload_bytes: 1, sent_at: now, is_retransmission })
     }
 
     fn tail_probe(&mut self, now: Time) -> Option<Segment> {
@@ -523,13 +526,17 @@ impl Sender {
         if payload_bytes == 0 || is_short && !self.may_be_short(payload_bytes) {
             return None;
         }
+        Some(self.send_new(now, payload_bytes))
+    }
+
+    fn send_new(&mut self, now: Time, payload_bytes: u64) -> Segment {
         self.persist = None;
         let segment = self.flight.send(now, self.next, payload_bytes as u32);
         self.next = segment.end();
-        if is_short {
+        if payload_bytes < u64::from(self.settings.segment_bytes) {
             self.short_end = segment.end();
         }
-        Some(segment)
+        segment
     }
 
     //= rfc9293 MUST-38

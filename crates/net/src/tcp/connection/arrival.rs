@@ -107,9 +107,16 @@ impl Connection {
         if !self.passes_for_new(header) {
             return;
         }
-        let Some(text) = self.fit(profile, header, arrival.payload_bytes) else {
-            self.on_outside_window(now, profile, arrival);
-            return;
+        let text = match self.fit(profile, header, arrival.payload_bytes) {
+            Some(text) => text,
+            None if self.is_one_behind(header, arrival.payload_bytes) => {
+                self.marks.set(Marks::ACK_NOW);
+                Text { start: self.expected, skip: 0, payload_bytes: 0, has_fin: false }
+            }
+            None => {
+                self.on_outside_window(now, profile, arrival);
+                return;
+            }
         };
         if header.flags.has(Flags::RST) {
             self.on_reset(header, reaction);
@@ -202,6 +209,14 @@ impl Connection {
         let cut_bytes = beyond.saturating_sub(u32::from(flags.has(Flags::FIN)));
         let payload_bytes = payload_bytes.saturating_sub(skip).saturating_sub(cut_bytes);
         Some(Text { start: start.plus(skip), skip, payload_bytes, has_fin })
+    }
+
+    /// Of a peer whose probe was taken and who does not know: what it acknowledges has to count, as
+    /// the same may have happened to us, and neither would ever hear the other.
+    fn is_one_behind(&self, header: &Header, payload_bytes: u32) -> bool {
+        header.flags == Flags::ACK
+            && payload_bytes == 0
+            && self.expected.beyond(header.sequence) == 1
     }
 
     /// The peer is told where we are, unless it breaks off.
@@ -310,8 +325,11 @@ impl Connection {
         let moves_window = self.take_window(header);
         self.heed_echo(header);
         let is_news = acknowledgement.is_after(self.acknowledged);
+        let is_overtaken = acknowledgement.is_before(self.acknowledged);
         let has_sack = self.marks.has(Marks::SACK);
-        if self.work.is_some() {
+        if is_overtaken {
+            // Another has said more.
+        } else if self.work.is_some() {
             // Payload that comes the other way is no sign of a loss.
             if is_news || has_sack || moves_window || payload_bytes == 0 {
                 self.work_on_ack(now, header);
@@ -462,13 +480,14 @@ impl Connection {
         }
     }
 
-    /// Every second full segment is acknowledged at once, and the end of the stream.
+    /// Every second full segment is acknowledged at once, and the end of the stream. What a peer
+    /// does not take it will not send either, so that its full segments are no larger than ours.
     //= rfc9293 MUST-40
     //= rfc5681 4.2
     fn delay_ack(&mut self, now: Time, profile: &Profile, text: Text) {
         let waiting = u32::from(self.waiting_bytes) + text.payload_bytes;
         self.waiting_bytes = u16::try_from(waiting).unwrap_or(u16::MAX);
-        if text.has_fin || waiting > self.peer_payload_bytes(profile) {
+        if text.has_fin || waiting > self.payload_bytes_max(profile) {
             self.marks.set(Marks::ACK_NOW);
         } else if !self.marks.has(Marks::ACK_ALARM) {
             self.marks.set(Marks::ACK_ALARM);

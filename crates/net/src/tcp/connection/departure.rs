@@ -209,10 +209,15 @@ impl Connection {
         if !waited && !receiver_waited && !self.marks.has(Marks::ACK_NOW) {
             return None;
         }
+        let sacks = match &self.work {
+            Some(work) => self.sacks(&work.receiver.sacks()),
+            None => Sacks::default(),
+        };
         let window_end = self.acknowledged.plus(self.window_bytes());
         // A peer that has taken its window back would not look at what lies beyond.
         let sequence = if self.next.is_after(window_end) { window_end } else { self.next };
-        let header = self.acknowledging(now, profile, sequence, Flags::ACK);
+        let mut header = self.acknowledging(now, profile, sequence, Flags::ACK);
+        header.options.sacks = sacks;
         Some(self.without_payload(header))
     }
 
@@ -226,12 +231,9 @@ impl Connection {
     ) -> Header {
         self.marks.clear(Marks::ACK_NOW | Marks::ACK_ALARM);
         self.waiting_bytes = 0;
-        let sacks = match &mut self.work {
-            Some(work) => work.receiver.acknowledge().sacks,
-            None => SackBlocks::default(),
-        };
-        let is_pure = flags == Flags::ACK;
-        let sacks = if is_pure { self.sacks(&sacks) } else { Sacks::default() };
+        if let Some(work) = &mut self.work {
+            work.receiver.acknowledge();
+        }
         let window_bytes = self.receive_window_bytes(profile) >> self.shifts.own();
         Header {
             sequence,
@@ -241,7 +243,6 @@ impl Connection {
             options: Options {
                 //= rfc7323 3.2
                 timestamps: self.marks.has(Marks::TIMESTAMPS).then(|| self.timestamps(now)),
-                sacks,
                 ..Options::default()
             },
         }

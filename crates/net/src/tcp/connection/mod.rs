@@ -340,11 +340,6 @@ impl Connection {
         profile.payload_bytes_max(self.peer_mss, self.marks.has(Marks::TIMESTAMPS))
     }
 
-    /// The payload of a full segment of the peer's.
-    fn peer_payload_bytes(&self, profile: &Profile) -> u32 {
-        profile.payload_bytes_max(u16::MAX, self.marks.has(Marks::TIMESTAMPS))
-    }
-
     /// How far from `acknowledged` the peer's window reaches.
     fn window_bytes(&self) -> u32 {
         u32::from(self.window) << self.shifts.peer()

@@ -91,7 +91,7 @@ impl Connection {
         let next = self.received_position(self.expected);
         Receiver::resumed(receiver::Resumption {
             window_bytes: profile.window_bytes.min(self.window_bytes_max()).into(),
-            segment_bytes: self.peer_payload_bytes(profile),
+            segment_bytes: self.payload_bytes_max(profile),
             next,
             acknowledged: next - u64::from(self.waiting_bytes),
             due,
