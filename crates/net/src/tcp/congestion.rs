@@ -5,6 +5,7 @@ use core::time::Duration;
 use fp_model::Time;
 
 /// RFC 6928.
+//= rfc6928 2
 const INITIAL_SEGMENTS: f64 = 10.0;
 const SEGMENTS_MIN: f64 = 2.0;
 /// RFC 9438 sections 4.6 and 5.
@@ -72,6 +73,7 @@ impl Congestion {
         }
         if count > 0.0 {
             match self.algorithm {
+                //= rfc5681 3.1
                 Algorithm::Reno => self.window += count / self.window,
                 Algorithm::Cubic => self.grow_cubic(now, count, smoothed_rtt),
             }
@@ -83,9 +85,11 @@ impl Congestion {
     pub(crate) fn on_loss(&mut self) {
         let share = match self.algorithm {
             Algorithm::Reno => 0.5,
+            //= rfc9438 4.6
             Algorithm::Cubic => CUBIC_BETA,
         };
         // RFC 9438 section 4.7: give way to newcomers.
+        //= rfc9438 4.7
         let shrinking = self.window < self.window_max;
         self.window_max =
             if shrinking { self.window * (1.0 + CUBIC_BETA) / 2.0 } else { self.window };
@@ -94,6 +98,8 @@ impl Congestion {
     }
 
     /// RFC 9438 section 4.2 to 4.5.
+    //= rfc9438 4.2
+    //= rfc9438 4.3
     fn grow_cubic(&mut self, now: Time, count: f64, smoothed_rtt: Duration) {
         let window = self.window;
         let epoch = *self.epoch.get_or_insert_with(|| {
@@ -141,6 +147,8 @@ mod tests {
     }
 
     #[test]
+    //= rfc6928 2
+    //= rfc5681 3.1
     fn slow_start_doubles_the_window_in_a_round_trip() {
         let mut congestion = Congestion::new(Algorithm::Reno);
         round_trips(&mut congestion, 3);
@@ -158,6 +166,8 @@ mod tests {
 
     /// K = cbrt(1000 · 0.3 / 0.4) = 9.09 s: 91 round trips of 100 ms after a loss at 1000.
     #[test]
+    //= rfc9438 4.2
+    //= rfc9438 4.6
     fn cubic_is_back_at_its_plateau_after_k() {
         let mut congestion = after_a_loss_at(Algorithm::Cubic, 1000.0);
         assert_eq!(congestion.window, 700.0);
@@ -168,6 +178,7 @@ mod tests {
     /// RFC 9438 section 4.3: at 20 segments Reno would be faster than the cubic function, so the
     /// window grows by 0.53 segments per round trip: 14 + 0.53 · 10 = 19.3.
     #[test]
+    //= rfc9438 4.3
     fn cubic_is_no_slower_than_reno_where_windows_are_small() {
         let mut congestion = after_a_loss_at(Algorithm::Cubic, 20.0);
         round_trips(&mut congestion, 10);
@@ -175,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    //= rfc9438 4.7
     fn cubic_that_shrinks_gives_way() {
         let mut congestion = after_a_loss_at(Algorithm::Cubic, 100.0);
         congestion.on_loss();

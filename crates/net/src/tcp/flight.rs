@@ -218,6 +218,7 @@ impl Flight {
 
     /// Finds losses by time; gives the time at which the oldest segment in doubt is lost too, if it
     /// has not arrived until then. `is_recovering`: it is certain that the path loses segments.
+    //= rfc8985 6.2
     pub(crate) fn find_losses(
         &mut self,
         now: Time,

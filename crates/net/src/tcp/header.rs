@@ -53,6 +53,7 @@ pub struct Read {
 
 impl Header {
     /// From the start of a segment. Its checksum is the caller's business.
+    //= rfc9293 MUST-5
     pub fn read(segment: &[u8]) -> Result<Read, HeaderError> {
         let fixed: &[u8; TCP_HEADER_BYTES as usize] =
             segment.first_chunk().ok_or(HeaderError::Short)?;

@@ -137,7 +137,7 @@ impl SackBlocks {
 
     /// As they were told by a peer who has acknowledged all before `next` and knows of no position
     /// beyond `sent_end`; blocks that cannot be true are passed over.
-    //= rfc2018 4
+    //= rfc2018 5
     fn told(blocks: impl Iterator<Item = Block> + Clone, next: u64, sent_end: u64) -> Self {
         let mut all = blocks.clone();
         let duplicate = all.next().filter(|first| {

@@ -87,7 +87,7 @@ impl Options {
     /// Gives the length, a multiple of four; of the SACK blocks, as many are written as there is
     /// room for.
     //= rfc9293 MUST-69
-    //= rfc2018 3
+    //= rfc2018 4
     pub(crate) fn write(&self, to: &mut [u8]) -> usize {
         let mut out = Output { to, at: 0 };
         if let Some(mss) = self.mss {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(read(&[0, 2, 4, 2, 24]), Options::default());
     }
 
-    //= rfc2018 3
+    //= rfc2018 4
     /// 40 bytes hold four blocks, or three beside the timestamps.
     #[test]
     fn as_many_blocks_are_written_as_there_is_room_for() {

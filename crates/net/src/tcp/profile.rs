@@ -73,6 +73,7 @@ impl Default for Profile {
             delayed_ack: Duration::from_millis(40),
             rto_margin_min: Duration::from_millis(200),
             retransmissions_max: 15,
+            //= rfc9293 MUST-23
             syn_retransmissions_max: 7,
             maximum_segment_lifetime: Duration::from_secs(120),
             fin_wait_2: None,

@@ -170,6 +170,7 @@ impl Receiver {
     fn take(&mut self, arrived: Block) {
         let known = |block: &Block| block.contains(&arrived);
         if arrived.end <= self.next || self.early.iter().any(known) {
+            //= rfc2883 4
             self.duplicate = Some(arrived);
             return;
         }
@@ -260,6 +261,7 @@ mod tests {
     }
 
     #[test]
+    //= rfc2883 4
     fn what_arrives_twice_is_reported_first() {
         let mut receiver = after_the_quick_acks();
         receiver.on_segment(at_ms(30), &segment(1, at_ms(20)));

@@ -48,10 +48,12 @@ impl RoundTrips {
         self.backoff = 0;
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         let Some(smoothed) = self.smoothed else {
+            //= rfc6298 2.2
             self.smoothed = Some(rtt);
             self.variation = rtt / 2;
             return;
         };
+        //= rfc6298 2.3
         self.variation = self.variation * 3 / 4 + smoothed.abs_diff(rtt) / 4;
         self.smoothed = Some(smoothed * 7 / 8 + rtt / 8);
     }
@@ -63,9 +65,12 @@ impl RoundTrips {
 
     pub(crate) fn timeout(&self) -> Duration {
         let timeout = match self.smoothed {
+            //= rfc6298 2.1
             None => self.timeouts.without_sample,
             Some(smoothed) => smoothed + (self.variation * 4).max(self.timeouts.margin_min),
         };
+        //= rfc6298 2.5
+        //= rfc9293 MUST-19
         timeout.saturating_mul(1 << self.backoff.min(16)).min(RTO_MAX)
     }
 
@@ -93,12 +98,14 @@ mod tests {
     const RTT: Duration = Duration::from_millis(54);
 
     #[test]
+    //= rfc6298 2.1
     fn the_timeout_is_1_s_before_the_first_sample() {
         assert_eq!(RoundTrips::default().timeout(), Duration::from_secs(1));
     }
 
     /// 54 ms and four times the variation, which is 27 ms after one sample: less than 200 ms.
     #[test]
+    //= rfc6298 2.2
     fn the_timeout_is_200_ms_above_a_steady_round_trip() {
         let mut rtt = RoundTrips::default();
         rtt.on_sample(RTT);
@@ -108,6 +115,7 @@ mod tests {
     /// RFC 6298 section 2.3 by hand: 400 ms after 200 ms. The variation is
     /// 3/4 · 100 + 1/4 · 200 = 125 ms, the smoothed round trip 7/8 · 200 + 1/8 · 400 = 225 ms.
     #[test]
+    //= rfc6298 2.3
     fn the_timeout_follows_the_variation() {
         let mut rtt = RoundTrips::default();
         rtt.on_sample(Duration::from_millis(200));
@@ -116,6 +124,8 @@ mod tests {
     }
 
     #[test]
+    //= rfc6298 2.5
+    //= rfc9293 MUST-19
     fn each_timeout_doubles_the_next_until_two_minutes_or_a_sample() {
         let mut rtt = RoundTrips::default();
         rtt.on_sample(RTT);

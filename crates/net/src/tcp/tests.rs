@@ -171,6 +171,7 @@ proptest! {
 /// Ten segments at once, the fourth lost: its retransmission is found necessary when three beyond
 /// it have arrived and is there after three one-way trips.
 #[test]
+//= rfc8985 6.2
 fn a_lost_segment_is_sent_again_after_one_round_trip() {
     let mut fates = Vec::from([Some(0); 10]);
     fates[3] = None;
@@ -183,6 +184,7 @@ fn a_lost_segment_is_sent_again_after_one_round_trip() {
 /// acknowledgement, at 68 ms, the eighth is sent again; at 88 ms it is known to have arrived, which
 /// the seventh has not although it was sent before; that arrives at 98 ms.
 #[test]
+//= rfc8985 7.2
 fn a_lost_tail_is_found_by_a_probe() {
     let mut fates = Vec::from([Some(0); 8]);
     fates[6] = None;

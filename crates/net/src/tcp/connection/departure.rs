@@ -73,8 +73,11 @@ impl Connection {
             window: profile.window_bytes.min(u16::MAX.into()) as u16,
             options: Options {
                 //= rfc9293 MUST-14
+                //= rfc9293 MUST-65
+                //= rfc9293 MUST-67
                 mss: Some(profile.mss_bytes),
                 window_scale: scales.then(|| profile.shift()),
+                //= rfc2018 2
                 sack_permitted: may(wanted.sack, Marks::SACK),
                 timestamps: has_timestamps.then(|| self.timestamps(now)),
                 sacks: Sacks::default(),
@@ -179,6 +182,7 @@ impl Connection {
         let is_new_payload = payload_bytes > 0 && !is_retransmission;
         let tells_reduction = is_new_payload && self.marks.take(Marks::WINDOW_REDUCED);
         //= rfc9293 MUST-60
+        //= rfc9293 MUST-61
         let is_last = end == self.next && payload_bytes > 0 && self.has_sent_all();
         let flags = Flags::ACK
             .with(Flags::PSH, is_last)
@@ -201,6 +205,7 @@ impl Connection {
 
     /// An acknowledgement that is due.
     //= rfc9293 MUST-58
+    //= rfc9293 MUST-59
     fn pure_ack(&mut self, now: Time, profile: &Profile) -> Option<Transmit> {
         let waited = self.marks.has(Marks::ACK_ALARM) && self.ack_alarm.whole(now).is_due(now);
         let is_due = |at: Option<Time>| at.is_some_and(|at| at <= now);
@@ -248,7 +253,7 @@ impl Connection {
         }
     }
 
-    //= rfc2018 3
+    //= rfc2018 4
     fn sacks(&self, blocks: &SackBlocks) -> Sacks {
         let mut sacks = Sacks::default();
         let next = self.received_position(self.expected);

@@ -138,6 +138,7 @@ pub struct Placed {
 
 /// How a connection came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+//= rfc9293 MUST-12
 pub enum End {
     /// Both ends have closed.
     Closed,
@@ -341,6 +342,7 @@ impl Connection {
     }
 
     /// How far from `acknowledged` the peer's window reaches.
+    //= rfc9293 MUST-1
     fn window_bytes(&self) -> u32 {
         u32::from(self.window) << self.shifts.peer()
     }
@@ -390,6 +392,7 @@ impl Connection {
 
     fn round_trips(&self, profile: &Profile) -> RoundTrips {
         let without_sample = match self.marks.has(Marks::SYN_LOST) {
+            //= rfc6298 5.7
             true => TIMEOUT_AFTER_LOST_SYN,
             false => TIMEOUT_WITHOUT_SAMPLE,
         };
@@ -535,3 +538,6 @@ impl core::ops::BitOr for Marks {
         Self(self.0 | rhs.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,7 @@ impl Connection {
         reaction
     }
 
+    //= rfc6298 5.4
     /// What is under way has not arrived: it is sent again, the next time after twice as long.
     //= rfc9293 MUST-20
     //= rfc9293 MUST-21
