@@ -69,6 +69,7 @@ struct Pair {
     /// So many more packets have an uncertain fate.
     rough_packets: u32,
     chance: u64,
+    second_opens_at: Option<Time>,
 }
 
 impl Part {
@@ -184,7 +185,22 @@ impl Pair {
         let now = Time::from_nanos(5_000_123);
         let on_the_way = BTreeMap::new();
         let chance = 0x9e37_79b9_7f4a_7c15 ^ u64::from(rough_packets);
-        Self { hosts, now, delay, on_the_way, packets: 0, fates, rough_packets, chance }
+        Self {
+            hosts,
+            now,
+            delay,
+            on_the_way,
+            packets: 0,
+            fates,
+            rough_packets,
+            chance,
+            second_opens_at: None,
+        }
+    }
+
+    /// The second end asks for a connection as well, after so long.
+    fn open_from_both_sides(&mut self, after: Duration) {
+        self.second_opens_at = Some(self.now + after);
     }
 
     /// Runs until both ends have closed.
@@ -206,10 +222,17 @@ impl Pair {
         let alarms = self.hosts.each_ref().map(|host| {
             host.connection.as_ref().and_then(|connection| connection.poll_timeout(self.now))
         });
-        let next = [arrival, deeds[0], deeds[1], alarms[0], alarms[1]].into_iter().flatten().min();
+        let opening = self.second_opens_at;
+        let next = [arrival, opening, deeds[0], deeds[1], alarms[0], alarms[1]];
+        let next = next.into_iter().flatten().min();
         let states = || self.hosts.each_ref().map(|host| &host.connection);
         let next = next.unwrap_or_else(|| panic!("nothing is waited for: {:?}", states()));
         self.now = self.now.max(next);
+        if self.second_opens_at.take_if(|at| *at <= self.now).is_some() {
+            let second = &mut self.hosts[1];
+            let initial = Sequence::new(second.part.initial);
+            second.connection.get_or_insert_with(|| Connection::open(initial));
+        }
         for (index, alarm) in alarms.into_iter().enumerate() {
             if alarm.is_some_and(|at| at <= self.now) {
                 let host = &mut self.hosts[index];
@@ -387,6 +410,25 @@ proptest! {
         prop_assert_eq!(second.received_bytes, first.total_bytes());
         prop_assert_eq!(first.received_bytes, second.total_bytes());
         prop_assert!(first.peer_closed && second.peer_closed);
+    }
+}
+
+proptest! {
+    #[test]
+    fn two_that_open_at_once_get_one_connection(
+        parts in [any_part(), any_part()],
+        delay_ms in 0_u32..100,
+        after_ms in 0_u32..100,
+        fates in vec(any_fate(), 0..20),
+    ) {
+        let mut pair = Pair::new(parts, MILLISECOND * delay_ms, fates, 0);
+        pair.open_from_both_sides(MILLISECOND * after_ms);
+        pair.run();
+        let [first, second] = &pair.hosts;
+        let ends = [first.end, second.end];
+        prop_assert!(ends.iter().all(|end| matches!(end, None | Some(End::Closed))), "{:?}", ends);
+        prop_assert_eq!(second.received_bytes, first.total_bytes());
+        prop_assert_eq!(first.received_bytes, second.total_bytes());
     }
 }
 
