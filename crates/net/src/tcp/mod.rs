@@ -1,9 +1,12 @@
-//! Both ends of one TCP connection, established and one-way, as state machines told the time.
+//! TCP as state machines told the time.
 //!
-//! Where the standards leave room the ends behave as Linux does, because that is what shapes
-//! throughput: the congestion window counts segments, losses are found by time (RACK), a lost tail
-//! is probed for, and windows are reduced in proportion. Positions are 64-bit offsets in the
-//! stream; set-up and tear-down are not modelled.
+//! A [`Connection`] is one end from handshake to TIME-WAIT, for whoever sends and receives segments.
+//! A [`Sender`] and a [`Receiver`] are one direction of an established one, by 64-bit positions in
+//! the stream: what a connection with much to do works by, and what the simulator takes alone.
+//!
+//! Where the standards leave room both behave as Linux does, because that is what shapes throughput:
+//! the congestion window counts segments, losses are found by time (RACK), a lost tail is probed
+//! for, and windows are reduced in proportion.
 
 mod congestion;
 pub mod connection;

@@ -190,7 +190,8 @@ impl Connection {
         }
     }
 
-    /// What outlives the work.
+    /// What outlives the work. Where slow start ended before is forgotten: after a rest that may be
+    /// elsewhere.
     //= rfc5681 4.1
     pub(crate) fn keep_of(&mut self, work: &Work) {
         let round_trips = work.sender.round_trips();
