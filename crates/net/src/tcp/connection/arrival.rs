@@ -337,10 +337,16 @@ impl Connection {
         } else if is_news {
             self.advance(now, profile, header);
         }
-        if self.marks.has(Marks::FIN_SENT) && self.acknowledged == self.next {
+        if self.marks.has(Marks::FIN_SENT) && self.has_all_acknowledged() {
             self.on_fin_acknowledged(now, profile, reaction);
         }
         self.state != State::Closed
+    }
+
+    /// A FIN may have gone as the probe of a closed window, and then is not counted as under way.
+    fn has_all_acknowledged(&self) -> bool {
+        let is_all_there_was = self.acknowledged == self.next;
+        is_all_there_was && self.work.as_ref().is_none_or(|work| work.sender.is_at_rest())
     }
 
     /// `true`: the window is another one now.

@@ -219,8 +219,11 @@ impl Connection {
             None => Sacks::default(),
         };
         let window_end = self.acknowledged.plus(self.window_bytes());
-        // A peer that has taken its window back would not look at what lies beyond.
-        let sequence = if self.next.is_after(window_end) { window_end } else { self.next };
+        // A peer that has taken its window back would not look at what lies beyond. One that has
+        // only rounded it down to what it can tell has not: were it heard from less than it has
+        // got, and we likewise, neither would hear the other.
+        let is_taken_back = self.next.beyond(window_end) >= 1 << self.shifts.peer();
+        let sequence = if is_taken_back { window_end } else { self.next };
         let mut header = self.acknowledging(now, profile, sequence, Flags::ACK);
         header.options.sacks = sacks;
         Some(self.without_payload(header))
