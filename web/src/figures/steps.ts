@@ -59,8 +59,10 @@ const direction: StepColumn = {
 const windows: StepColumn = {
   head: "connections × window",
   figure: true,
-  cell: (step) =>
-    `${fieldValue("connections", step["connections"])} × ${fieldValue("window_bytes", step["window_bytes"])}`,
+  cell: (step) => {
+    const window = fieldValue("window_bytes", step["window_bytes"]);
+    return `${fieldValue("connections", step["connections"])} × ${window}`;
+  },
 };
 const list = (field: string, head = fieldName(field)): StepColumn => ({
   head,

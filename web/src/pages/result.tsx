@@ -191,7 +191,8 @@ function Trust({ found }: { found: ResultDocument }): JSX.Element {
           ? "The tester has no check of itself for such a run."
           : validity.ok
             ? "Every check that the tester makes of itself held."
-            : "A check that the tester makes of itself did not hold: this says nothing about the path."}
+            : "A check that the tester makes of itself did not hold: this says nothing about the " +
+              "path."}
       </p>
       {validity.checks.length > 0 && (
         <Table

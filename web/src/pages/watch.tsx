@@ -19,7 +19,10 @@ export function WatchPage({ id }: { id: string | null }): JSX.Element {
     <>
       <PageHead
         title="Watch"
-        lead="Runs since this interface was started. A run goes on when this page is closed or read elsewhere."
+        lead={
+          "Runs since this interface was started. A run goes on when this page is closed or read " +
+          "elsewhere."
+        }
       />
       {error && <Problem text={error} />}
       {heads?.length === 0 && !id && (
