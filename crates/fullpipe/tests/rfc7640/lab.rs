@@ -153,7 +153,8 @@ mod known {
         // 1518·8/50 µs; half of the frames leave less than 50 µs late or early.
         assert!((number(shaper, "sbi_us") - 242.9).abs() < 50.0, "{shaper}");
         // A microsecond of error is 6 bytes, and the rate is known to a few thousandths of 512,000.
-        let bucket_bytes = number(shaper, "bucket_estimate_bytes");
+        // Whatever is late makes it look deeper: what is judged is the run that saw the least.
+        let bucket_bytes = number(shaper, "bucket_estimate_least_bytes");
         assert!((bucket_bytes - 32_000.0).abs() < 2.0 * 1518.0, "{shaper}");
     }
 }
