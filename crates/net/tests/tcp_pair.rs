@@ -79,6 +79,13 @@ impl Part {
     fn total_bytes(&self) -> u64 {
         self.writes.iter().map(|(_, bytes)| u64::from(*bytes)).sum()
     }
+
+    /// From when until when it does not read, of a connection that was open at `start`.
+    fn pause_after(&self, start: Time) -> Option<(Time, Time)> {
+        let (from, length) = self.pause?;
+        let from = start + MILLISECOND * u32::from(from);
+        Some((from, from + MILLISECOND * u32::from(length)))
+    }
 }
 
 impl Host {
@@ -118,10 +125,8 @@ impl Host {
             Some((at, _)) => Some(start + MILLISECOND * u32::from(*at)),
             None => (!self.has_closed).then_some(start),
         };
-        let pause = self.part.pause.map(|(from, length)| {
-            let from = start + MILLISECOND * u32::from(from);
-            if self.is_held { from + MILLISECOND * u32::from(length) } else { from }
-        });
+        let pause = self.part.pause_after(start);
+        let pause = pause.map(|(from, until)| if self.is_held { until } else { from });
         [deed, pause].into_iter().flatten().min()
     }
 
@@ -131,11 +136,7 @@ impl Host {
             else {
                 return;
             };
-            let pause = self.part.pause.map(|(from, length)| {
-                let from = start + MILLISECOND * u32::from(from);
-                (from, from + MILLISECOND * u32::from(length))
-            });
-            match pause {
+            match self.part.pause_after(start) {
                 Some((from, _)) if !self.is_held && from <= at => {
                     connection.hold(now, &self.part.profile);
                     self.is_held = true;
@@ -404,6 +405,16 @@ fn any_part() -> impl Strategy<Value = Part> {
     )
 }
 
+/// Each has what the other wrote, and neither connection was broken off.
+fn both_have_all(pair: &Pair) -> Result<(), TestCaseError> {
+    let [first, second] = &pair.hosts;
+    let ends = [first.end, second.end];
+    prop_assert!(ends.iter().all(|end| matches!(end, None | Some(End::Closed))), "{:?}", ends);
+    prop_assert_eq!(second.received_bytes, first.total_bytes());
+    prop_assert_eq!(first.received_bytes, second.total_bytes());
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn whatever_the_path_does_both_streams_arrive_byte_for_byte_and_both_ends_close(
@@ -414,11 +425,8 @@ proptest! {
     ) {
         let mut pair = Pair::new(parts, MILLISECOND * delay_ms, fates, rough_packets);
         pair.run();
+        both_have_all(&pair)?;
         let [first, second] = &pair.hosts;
-        let ends = [first.end, second.end];
-        prop_assert!(ends.iter().all(|end| matches!(end, None | Some(End::Closed))), "{:?}", ends);
-        prop_assert_eq!(second.received_bytes, first.total_bytes());
-        prop_assert_eq!(first.received_bytes, second.total_bytes());
         prop_assert!(first.peer_closed && second.peer_closed);
     }
 }
@@ -434,11 +442,7 @@ proptest! {
         let mut pair = Pair::new(parts, MILLISECOND * delay_ms, fates, 0);
         pair.open_from_both_sides(MILLISECOND * after_ms);
         pair.run();
-        let [first, second] = &pair.hosts;
-        let ends = [first.end, second.end];
-        prop_assert!(ends.iter().all(|end| matches!(end, None | Some(End::Closed))), "{:?}", ends);
-        prop_assert_eq!(second.received_bytes, first.total_bytes());
-        prop_assert_eq!(first.received_bytes, second.total_bytes());
+        both_have_all(&pair)?;
     }
 }
 

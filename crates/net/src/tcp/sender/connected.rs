@@ -138,8 +138,8 @@ impl Sender {
         self.congestion.window
     }
 
-    /// The acknowledgement that comes next tells of a mark of the network's. `true`: the window was reduced, which it is
-    /// once in a round trip.
+    /// The acknowledgement that comes next tells of a mark of the network's. `true`: the window was
+    /// reduced, which it is once in a round trip.
     //= rfc3168 6.1.2
     pub(crate) fn on_congestion_echo(&mut self) -> bool {
         self.is_marked = true;
