@@ -81,7 +81,7 @@ function numberShown(field: string, value: number): string {
     case "bytes":
       return `${grouped(value)} B`;
     case "percent":
-      return `${isSigned(field) && value >= 0 ? "+" : ""}${percent(value, percentPlaces(field))}`;
+      return percentShown(field, value);
     case "s":
       return duration(value);
     case "ms":
@@ -101,6 +101,11 @@ function numberShown(field: string, value: number): string {
     default:
       return Number.isInteger(value) && value >= 0 ? grouped(value) : short(value);
   }
+}
+
+function percentShown(field: string, value: number): string {
+  const text = percent(value, percentPlaces(field));
+  return isSigned(field) && !text.startsWith("-") ? `+${text}` : text;
 }
 
 /** What is above and what is below is told apart. */

@@ -2,8 +2,13 @@
 
 export const UNKNOWN = "–";
 
-/** `value` with `places` decimals, ties to the even digit as in the reports. */
+/** `value` with `places` decimals; ties to the even digit, no minus before zero, as in reports. */
 export function fixed(value: number, places: number): string {
+  const text = withMinusOfZero(value, places);
+  return /^-[0.]*$/.test(text) ? text.slice(1) : text;
+}
+
+function withMinusOfZero(value: number, places: number): string {
   const halves = value * 2 ** (places + 1);
   if (!Number.isInteger(halves) || halves % 2 === 0) {
     return value.toFixed(places);

@@ -1,7 +1,7 @@
 // A run as it is seen so far, brought up to date by the events of its stream.
 
 import { MOST_SLOTS, append, copied, emptySeries, halved } from "./series.ts";
-import type { RunEvent, RunView, Sample, Trial } from "./api/types.ts";
+import type { RunEvent, RunView, Sample, Trial, TrialEnd } from "./api/types.ts";
 
 const MOST_LINES = 200;
 
@@ -32,7 +32,7 @@ function after(view: RunView | null, event: Exclude<RunEvent, { kind: "sample" }
     case "trial_started":
       return { ...view, trials: placed(view.trials, event.index, event.trial) };
     case "trial_finished":
-      return { ...view, trials: finished(view.trials, event.index, event.summary) };
+      return { ...view, trials: finished(view.trials, event) };
     case "line":
       return { ...view, lines: [...view.lines, event.text].slice(-MOST_LINES) };
     case "ended":
@@ -46,9 +46,10 @@ function placed(trials: readonly Trial[], index: number, trial: Trial): Trial[] 
   return next;
 }
 
-function finished(trials: readonly Trial[], index: number, summary: string | null): Trial[] {
+function finished(trials: readonly Trial[], end: TrialEnd): Trial[] {
+  const { index, summary, received_bps, series } = end;
   return trials.map((trial, place) =>
-    place === index ? { ...trial, finished: true, summary } : trial,
+    place === index ? { ...trial, finished: true, summary, received_bps, series } : trial,
   );
 }
 

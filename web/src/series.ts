@@ -1,6 +1,6 @@
 // Courses over time: added up, joined to fewer slots, laid one behind another on one time axis.
 
-import type { Direction, Sample, Series, Trial } from "./api/types.ts";
+import type { Sample, Series, Trial } from "./api/types.ts";
 
 export type Values = (number | null)[];
 
@@ -11,6 +11,7 @@ export interface Lane {
   received_bps: Values;
   retransmitted_bps: Values;
   rtt_ms: Values;
+  active_connections: Values;
 }
 
 /** Curves over one common list of times. */
@@ -22,7 +23,7 @@ export interface Sheet {
 /** More slots than this of a flow are joined two and two. */
 export const MOST_SLOTS = 4000;
 
-const RATES = ["sent_bps", "received_bps", "retransmitted_bps"] as const;
+const SUMS = ["sent_bps", "received_bps", "retransmitted_bps", "active_connections"] as const;
 
 export function emptySeries(): Series {
   return {
@@ -33,6 +34,7 @@ export function emptySeries(): Series {
     retransmitted_bps: [],
     rtt_ms: [],
     cwnd_bytes: [],
+    active_connections: [],
   };
 }
 
@@ -45,6 +47,7 @@ export function append(series: Series, sample: Sample): void {
   series.retransmitted_bps.push(sample.retransmitted_bps);
   series.rtt_ms.push(sample.rtt_ms);
   series.cwnd_bytes.push(sample.cwnd_bytes);
+  series.active_connections.push(sample.active_connections);
 }
 
 export function copied(series: Series): Series {
@@ -56,10 +59,12 @@ export function copied(series: Series): Series {
     retransmitted_bps: [...series.retransmitted_bps],
     rtt_ms: [...series.rtt_ms],
     cwnd_bytes: [...series.cwnd_bytes],
+    active_connections: [...series.active_connections],
   };
 }
 
-/** Two neighbouring slots as one: amounts stay what they were, of states the mean is kept. */
+/** Two neighbouring slots as one: amounts stay what they were, of states the mean is kept, of counts
+ * the most. */
 export function halved(series: Series): Series {
   const joined = emptySeries();
   for (let at = 0; at < series.t_s.length; at += 2) {
@@ -85,18 +90,25 @@ function pair(series: Series, at: number): Sample {
     retransmitted_bps: mean(series.retransmitted_bps),
     rtt_ms: mean(series.rtt_ms),
     cwnd_bytes: mean(series.cwnd_bytes),
+    active_connections: most(series.active_connections, at),
   };
+}
+
+function most(values: Values, at: number): number | null {
+  const known = values.slice(at, at + 2).filter((value) => value !== null);
+  return known.length > 0 ? Math.max(...known) : null;
 }
 
 /** What the flows of one direction did together; of round trips the mean. */
 export function together(flows: readonly Series[]): Lane {
   const t_s = edges(flows);
-  const sums = RATES.map((name) => sum(flows, name, t_s));
+  const sums = SUMS.map((name) => sum(flows, name, t_s));
   return {
     t_s,
     sent_bps: sums[0] ?? [],
     received_bps: sums[1] ?? [],
     retransmitted_bps: sums[2] ?? [],
+    active_connections: sums[3] ?? [],
     rtt_ms: meanOf(flows, t_s),
   };
 }
@@ -107,7 +119,7 @@ function edges(flows: readonly Series[]): number[] {
   return all.filter((t, place) => place === 0 || t - (all[place - 1] ?? 0) > 1e-6);
 }
 
-function sum(flows: readonly Series[], name: (typeof RATES)[number], t_s: number[]): Values {
+function sum(flows: readonly Series[], name: (typeof SUMS)[number], t_s: number[]): Values {
   const total: Values = t_s.map(() => null);
   for (const flow of flows) {
     each(flow, t_s, (place, slot) => {
@@ -163,32 +175,6 @@ export function starts(trials: readonly Trial[]): number[] {
 export function reached(trial: Trial): number {
   const ends = trial.series.map((series) => (series.t_s.at(-1) ?? 0) + (series.dt_s.at(-1) ?? 0));
   return Math.max(0, ...ends);
-}
-
-/** The mean of what was received in the steady time of a trial in a direction, as far as it has come. */
-export function meanReceived(trial: Trial, direction: Direction): number | null {
-  const [steadyFrom, steadyUntil] = trial.steady_s;
-  let [bits, until, from, known] = [0, 0, Infinity, false];
-  for (const [place, flow] of trial.flows.entries()) {
-    const series = trial.series[place];
-    if (flow.direction !== direction || !series) {
-      continue;
-    }
-    for (const [slot, bps] of series.received_bps.entries()) {
-      if (bps !== null) {
-        const begins = series.t_s[slot] ?? 0;
-        const first = Math.max(begins, steadyFrom);
-        const last = Math.min(begins + (series.dt_s[slot] ?? 0), steadyUntil);
-        if (last > first) {
-          bits += bps * (last - first);
-          from = Math.min(from, first);
-          until = Math.max(until, last);
-          known = true;
-        }
-      }
-    }
-  }
-  return known && until > from ? bits / (until - from) : null;
 }
 
 /**

@@ -17,6 +17,8 @@ test("a field is shown by the unit in its name", () => {
   assert.equal(fieldValue("rtt_p99_ms", 54.002208), "54.00 ms");
   assert.equal(fieldValue("throughput_bps", 15_088_707), "15.09 Mbit/s");
   assert.equal(fieldValue("rx_burst_bytes_mean", 63_756), "63,756 B");
+  assert.equal(fieldValue("deviation_percent", -0.001), "+0.00 %");
+  assert.equal(fieldValue("deviation_percent", -0.006), "-0.01 %");
   assert.equal(fieldValue("mtu_bytes", null), "–");
   assert.equal(fieldValue("pass", false), "FAIL");
 });
@@ -209,23 +211,32 @@ function seen(kind: "tcp" | "frames", rtt_ms: number | null): RunView {
     retransmitted_bps: [0, 0],
     rtt_ms: [rtt_ms, rtt_ms],
     cwnd_bytes: [null, null],
+    active_connections: kind === "tcp" ? [1, 1] : [null, null],
   };
-  const flow = { direction: "upload" as const, kind, connections: 1, dscp: 0, label: "upload" };
+  const layer = kind === "tcp" ? 4 : 2;
+  const about = { connections: 1, dscp: 0, label: "upload" };
+  const flow = { direction: "upload" as const, kind, layer, ...about };
   const steady_s: [number, number] = [0, 1];
   const times = { started_s: 3, lasts_s: 1, steady_s, finished: true, summary: null };
+  const received_bps = { download: null, upload: 1 };
   const head = { id: "r1", command: "", method: "test", across: "", started: "" };
   return {
     head: { ...head, state: "ended", exit_code: 0, verdict: "pass", result_id: null, error: null },
     elapsed_s: 4,
-    trials: [{ name: "a trial", ...times, flows: [flow], series: [series] }],
+    trials: [{ name: "a trial", ...times, received_bps, flows: [flow], series: [series] }],
     lines: [],
   };
 }
 
 test("a trial is drawn at its time, and nothing is drawn of what nobody knows", () => {
   const titles = (view: RunView): string[] => livePanels(view).map((panel) => panel.title);
-  assert.deepEqual(titles(seen("tcp", 54)), ["Throughput", "Retransmissions", "RTT"]);
-  assert.deepEqual(titles(seen("frames", null)), ["Throughput"]);
+  assert.deepEqual(titles(seen("tcp", 54)), [
+    "Throughput, payload (l4)",
+    "Retransmissions",
+    "RTT",
+    "Active connections",
+  ]);
+  assert.deepEqual(titles(seen("frames", null)), ["Throughput, frames (l2)"]);
   const [throughput] = livePanels(seen("tcp", 54));
   assert.deepEqual(throughput?.t_s, [3, 3.5, 4]);
   assert.deepEqual(

@@ -35,6 +35,12 @@ test("a tie is rounded to the even digit, as the documents do", () => {
   assert.equal(fixed(-0.125, 2), "-0.12");
 });
 
+test("what rounds to zero has no minus", () => {
+  assert.equal(fixed(-0.004, 2), "0.00");
+  assert.equal(fixed(-0, 0), "0");
+  assert.equal(fixed(-0.006, 2), "-0.01");
+});
+
 test("what is no tie is rounded to the nearest digit", () => {
   assert.equal(fixed(0.35, 1), "0.3", "the nearest binary number lies below 0.35");
   assert.equal(fixed(1.006, 2), "1.01");

@@ -30,8 +30,9 @@ function trial(): Trial {
     lasts_s: 2,
     steady_s: [0, 2],
     finished: false,
-    flows: [{ direction: "upload", kind: "tcp", connections: 4, dscp: 0, label: "TCP upload ×4" }],
+    flows: [{ direction: "upload", kind: "tcp", connections: 4, dscp: 0, layer: 4, label: "TCP" }],
     summary: null,
+    received_bps: { download: null, upload: null },
     series: [emptySeries()],
   };
 }
@@ -47,6 +48,7 @@ function sample(t_s: number, flow = 0, index = 0): RunEvent {
     retransmitted_bps: 0,
     rtt_ms: null,
     cwnd_bytes: null,
+    active_connections: null,
   };
   return { kind: "sample", sample };
 }
@@ -56,16 +58,19 @@ const begun: RunEvent[] = [
   { kind: "trial_started", index: 0, trial: trial() },
 ];
 
+const settled = {
+  summary: "39 Mbit/s",
+  received_bps: { download: null, upload: 39e6 },
+  series: [{ ...emptySeries(), t_s: [0], dt_s: [2], received_bps: [39e6] }],
+};
+
 test("a trial grows by its samples and ends with its summary", () => {
-  const events: RunEvent[] = [
-    ...begun,
-    sample(0),
-    sample(0.1),
-    { kind: "trial_finished", index: 0, summary: "39 Mbit/s" },
-  ];
-  const after = advanced(null, events)?.trials[0];
-  assert.deepEqual(after?.series[0]?.t_s, [0, 0.1]);
+  const grown = advanced(null, [...begun, sample(0), sample(0.1)]);
+  assert.deepEqual(grown?.trials[0]?.series[0]?.t_s, [0, 0.1]);
+  const end: RunEvent = { kind: "trial_finished", index: 0, ...settled };
+  const after = advanced(grown, [end])?.trials[0];
   assert.deepEqual([after?.finished, after?.summary], [true, "39 Mbit/s"]);
+  assert.deepEqual(after?.series, settled.series, "what both ends have settled on counts");
 });
 
 test("the view before is left as it was", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Flow, Series, Trial } from "../src/api/types.ts";
-import { asCsv, halved, meanReceived, merged, reached, starts, together } from "../src/series.ts";
+import { asCsv, halved, merged, reached, starts, together } from "../src/series.ts";
 
 function series(t_s: number[], received_bps: (number | null)[], dt = 0.5): Series {
   const none = t_s.map(() => null);
@@ -15,6 +15,7 @@ function series(t_s: number[], received_bps: (number | null)[], dt = 0.5): Serie
     retransmitted_bps: none,
     rtt_ms: t_s.map((_, slot) => 50 + slot),
     cwnd_bytes: none,
+    active_connections: t_s.map((_, slot) => slot + 1),
   };
 }
 
@@ -24,6 +25,7 @@ function trial(started_s: number, own: Series[]): Trial {
     kind: "tcp",
     connections: 1,
     dscp: 0,
+    layer: 4,
     label: "TCP upload",
   };
   return {
@@ -34,6 +36,7 @@ function trial(started_s: number, own: Series[]): Trial {
     finished: true,
     flows: own.map(() => flow),
     summary: null,
+    received_bps: { download: null, upload: null },
     series: own,
   };
 }
@@ -44,6 +47,12 @@ test("flows of equal slots are added slot by slot", () => {
   assert.deepEqual(lane.received_bps, [11, 22]);
   assert.deepEqual(lane.sent_bps, [22, 44]);
   assert.deepEqual(lane.rtt_ms, [50, 51], "of round trips the mean is taken");
+});
+
+test("active connections are added up, and of joined slots the most counts", () => {
+  const flow = series([0, 0.5, 1], [10, 20, 30]);
+  assert.deepEqual(together([flow, flow]).active_connections, [2, 4, 6]);
+  assert.deepEqual(halved(flow).active_connections, [2, 3]);
 });
 
 test("flows of unequal slots are added wherever one of them changes", () => {
@@ -79,20 +88,6 @@ test("trials that a simulation ran at one moment are laid behind one another", (
   ];
   assert.deepEqual(starts(trials), [0, 1, 9]);
   assert.equal(reached(trials[0] as Trial), 1);
-});
-
-test("the mean of a trial counts its time once, however many flows it has", () => {
-  const two = trial(0, [series([0, 0.5], [10, 20]), series([0, 0.5], [30, 40])]);
-  assert.equal(meanReceived(two, "upload"), 50);
-  assert.equal(meanReceived(two, "download"), null);
-});
-
-test("the mean of a trial is that of its steady time", () => {
-  const whole = trial(0, [series([0, 0.5, 1, 1.5], [10, 20, 30, 90])]);
-  assert.equal(meanReceived({ ...whole, steady_s: [0.5, 1.5] }, "upload"), 25);
-  // A slot of which half is steady counts by half.
-  assert.equal(meanReceived({ ...whole, steady_s: [0.75, 1.5] }, "upload"), 80 / 3);
-  assert.equal(meanReceived({ ...whole, steady_s: [2, 3] }, "upload"), null);
 });
 
 test("no line crosses a time of which a course knows that it knows nothing", () => {

@@ -5,6 +5,7 @@
 mod bench;
 mod browser;
 mod check_as;
+mod linux_grid;
 mod tidy;
 
 use std::io::Write as _;
@@ -14,7 +15,8 @@ const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
-       cargo xtask bench frames|history|iperf3|lab|tcp   measures it on this machine
+       cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
+       cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
 ";
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["check-as", user] => check_as::run(user),
         ["browser", folder] => browser::run(folder.as_ref()),
+        ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
         ["bench", engine] => bench::run(engine),
         _ => {
             // With stderr gone there is nobody left to tell.

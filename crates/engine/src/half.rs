@@ -1,7 +1,10 @@
 //! What one end saw of one flow; the near end joins two halves into a report.
 
-use fp_model::{Dscp, Family, Load, Receiver, Timing};
+use std::time::Duration;
+
+use fp_model::{ConnectionsReport, Dscp, Family, Load, Receiver, Timing};
 use fp_net::stream::{ReceivedFrames, SentFrames};
+use fp_net::swarm::Counters;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Unshown;
@@ -30,6 +33,9 @@ pub struct ReceiverSlot {
     /// When the slot was really cut at its end, from the start of the trial.
     pub cut_ns: u64,
     pub received_bytes: u64,
+    /// TCP connections in use, the most at one time.
+    #[serde(default)]
+    pub active_connections: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +49,7 @@ pub(crate) enum Half {
     BurstsReceiver(BurstsReceiverHalf),
     ProbesNear(ProbesNearHalf),
     ProbesFar(ProbesFarHalf),
+    Connections(Box<ConnectionsHalf>),
 }
 
 impl Half {
@@ -59,6 +66,23 @@ impl Half {
         }
     }
 
+    /// Of connections, by the end that opened them: whether they were ended before their time.
+    pub(crate) fn is_stopped(&self) -> bool {
+        match self {
+            Self::Connections(half) => {
+                half.client.as_ref().is_some_and(|client| client.stopped.is_some())
+            }
+            Self::TcpSender(_)
+            | Self::TcpReceiver(_)
+            | Self::FramesSender(_)
+            | Self::FramesReceiver(_)
+            | Self::BurstsSender(_)
+            | Self::BurstsReceiver(_)
+            | Self::ProbesNear(_)
+            | Self::ProbesFar(_) => false,
+        }
+    }
+
     const fn bursts_received(&mut self) -> Option<&mut BurstsReceiverHalf> {
         match self {
             Self::BurstsReceiver(half) => Some(half),
@@ -68,7 +92,8 @@ impl Half {
             | Self::FramesReceiver(_)
             | Self::BurstsSender(_)
             | Self::ProbesNear(_)
-            | Self::ProbesFar(_) => None,
+            | Self::ProbesFar(_)
+            | Self::Connections(_) => None,
         }
     }
 
@@ -90,6 +115,10 @@ impl Half {
             Self::FramesReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
             Self::BurstsSender(half) => join(&mut half.slots, beats, SenderSlot::and),
             Self::BurstsReceiver(half) => join(&mut half.slots, beats, ReceiverSlot::and),
+            // What was stopped has the beats until then.
+            Self::Connections(half) => {
+                join_more(&mut half.slots, timing, (1, beats as u32), ConnectionsSlot::and);
+            }
             Self::ProbesNear(_) | Self::ProbesFar(_) => {}
         }
         self
@@ -147,11 +176,76 @@ impl SenderSlot {
 
 impl ReceiverSlot {
     /// Both, of which `next` is the later one.
-    pub(crate) const fn and(self, next: Self) -> Self {
+    pub(crate) fn and(self, next: Self) -> Self {
         Self {
             cut_ns: next.cut_ns,
             received_bytes: self.received_bytes.saturating_add(next.received_bytes),
+            active_connections: self.active_connections.max(next.active_connections),
         }
+    }
+}
+
+/// What became of many connections in a slot, as one end saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ConnectionsSlot {
+    /// Open at its end; but for those that wait then, the others are what happened in it.
+    pub(crate) active: u32,
+    /// Asked for and not answered yet.
+    #[serde(default)]
+    pub(crate) pending: u32,
+    pub(crate) attempted: u64,
+    pub(crate) established: u64,
+    pub(crate) closed: u64,
+    pub(crate) failed: u64,
+    pub(crate) transactions: u64,
+    /// Payload that arrived at this end.
+    pub(crate) received_bytes: u64,
+}
+
+impl ConnectionsSlot {
+    /// Both, of which `next` is the later one.
+    pub(crate) const fn and(self, next: Self) -> Self {
+        Self {
+            active: next.active,
+            pending: next.pending,
+            attempted: self.attempted.saturating_add(next.attempted),
+            established: self.established.saturating_add(next.established),
+            closed: self.closed.saturating_add(next.closed),
+            failed: self.failed.saturating_add(next.failed),
+            transactions: self.transactions.saturating_add(next.transactions),
+            received_bytes: self.received_bytes.saturating_add(next.received_bytes),
+        }
+    }
+
+    /// Of two parts of the connections at the same time.
+    pub(crate) const fn beside(self, other: Self) -> Self {
+        Self {
+            active: self.active.saturating_add(other.active),
+            pending: self.pending.saturating_add(other.pending),
+            ..self.and(other)
+        }
+    }
+}
+
+/// One end of many connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ConnectionsHalf {
+    /// What the end knows that opened them; of the other one `None`.
+    pub(crate) client: Option<ConnectionsReport>,
+    pub(crate) counters: Counters,
+    pub(crate) sent_frames: u64,
+    pub(crate) received_frames: u64,
+    /// Frames that this end itself dropped.
+    pub(crate) dropped_frames: u64,
+    /// Of the threads beside that of the flow.
+    pub(crate) longest_stall_ns: u64,
+    pub(crate) busiest_thread: f64,
+    pub(crate) slots: Vec<ConnectionsSlot>,
+}
+
+impl ConnectionsHalf {
+    pub(crate) const fn longest_stall(&self) -> Duration {
+        Duration::from_nanos(self.longest_stall_ns)
     }
 }
 
@@ -162,6 +256,9 @@ pub struct TcpSenderHalf {
     pub beats_per_slot: u32,
     /// By the connection's index.
     pub connections: Vec<TcpSenderConnection>,
+    /// Frames that this end itself dropped, where they are not its host's.
+    #[serde(default)]
+    pub dropped_frames: u64,
 }
 
 /// One connection during the steady slots.
@@ -195,6 +292,9 @@ pub struct TcpReceiverHalf {
     pub whole_good_bytes: u64,
     /// From the start of the trial to the last byte.
     pub whole_until_ns: u64,
+    /// Frames that this end itself dropped, where they are not its host's.
+    #[serde(default)]
+    pub dropped_frames: u64,
 }
 
 impl TcpReceiverHalf {
@@ -339,8 +439,6 @@ pub(crate) struct ProbesFarHalf {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -356,6 +454,7 @@ mod tests {
         let entry = |(index, beat): (usize, &fp_model::Slot)| ReceiverSlot {
             cut_ns: beat.end.as_nanos() as u64,
             received_bytes: index as u64,
+            ..ReceiverSlot::default()
         };
         let slots = beats.iter().enumerate().map(entry).collect();
         let pace = fp_model::Pace::Constant { rate: fp_model::Rate::mbps(1) };

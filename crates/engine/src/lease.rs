@@ -1,10 +1,11 @@
 //! The dead-man's switch of a trial: a sender goes on only while its peer is heard.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fp_model::Time;
+use fp_net::swarm::{Role, Stop};
 
 /// Shared by the control thread, which renews it, and by the threads of a trial, which ask.
 #[derive(Clone, Debug)]
@@ -25,6 +26,18 @@ enum Holder {
 struct TrialState {
     stopped: AtomicBool,
     unheard: AtomicBool,
+    /// How this end's connections are to end before their time, once that is asked for.
+    clients: OnceLock<Stop>,
+    servers: OnceLock<Stop>,
+}
+
+impl TrialState {
+    const fn of(&self, role: Role) -> &OnceLock<Stop> {
+        match role {
+            Role::Client => &self.clients,
+            Role::Server => &self.servers,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -88,6 +101,17 @@ impl Lease {
     /// Ends the trial for every thread that holds this lease or a clone of it, for good.
     pub fn stop_trial(&self) {
         self.trial.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Has this end's connections of the trial come to an end, and their halves with them; what was
+    /// said first holds.
+    pub(crate) fn wind_down(&self, role: Role, stop: Stop) {
+        let _ = self.trial.of(role).set(stop);
+    }
+
+    /// Whether they are to come to an end, and how.
+    pub(crate) fn winding_down(&self, role: Role) -> Option<Stop> {
+        self.trial.of(role).get().copied()
     }
 
     /// Whether a thread of the trial may go on; to be asked at least ten times a second.

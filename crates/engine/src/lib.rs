@@ -7,6 +7,7 @@ pub mod control;
 mod data_ports;
 pub mod far;
 mod flow;
+pub mod frame_io;
 mod frames;
 mod half;
 pub mod iperf3;
@@ -19,6 +20,7 @@ pub mod os;
 mod pace;
 mod probes;
 mod stop;
+pub mod swarm;
 mod udp;
 
 pub use bearing::Bearing;

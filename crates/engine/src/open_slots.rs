@@ -37,11 +37,27 @@ impl OpenSlots {
         self.start + self.ends().last().unwrap_or_default()
     }
 
+    /// When the slot that fills ends; `None` when all are closed.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        Some(self.start + self.grid.get(self.open)?.end)
+    }
+
     /// Where an event at `time` belongs: to a slot that is open, as others have been told already.
     pub(crate) fn at(&self, time: Time) -> usize {
         let since_start = time.since(self.start);
         let later = self.grid[self.open..].iter().position(|slot| since_start < slot.end);
         later.map_or(self.grid.len() - 1, |later| self.open + later)
+    }
+
+    /// The slot that fills.
+    pub(crate) const fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Closes the slot that fills, be it over or not.
+    pub(crate) const fn close_open(&mut self) -> usize {
+        self.open += 1;
+        self.open - 1
     }
 
     /// The next slot that ends by `time`, which is closed now.

@@ -16,8 +16,6 @@ use crate::os::{clock, udp};
 
 /// How often the near end repeats its proof until it is confirmed.
 const REPEAT: Duration = Duration::from_millis(50);
-/// The far end takes silence for this long as a sign that its confirmation has arrived.
-const QUIET: Duration = Duration::from_millis(250);
 
 /// Why a flow of UDP datagrams could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -88,12 +86,28 @@ impl ProvenSocket {
         let [a, b, c, d, ..] = self.key;
         u32::from_be_bytes([a, b, c, d]).wrapping_add(kind as u32).to_be_bytes()
     }
+
+    /// Confirms each proof that waits in the socket, of a far end. What comes after them stays there.
+    pub(crate) fn confirm(&self) -> Result<(), FrameError> {
+        let near = self.socket.peer_addr().map_err(FrameError::socket("name the near end"))?;
+        while let Some((proof, from)) = receive(&self.socket, Reading::Look)? {
+            let is_near = from == near;
+            if is_near && !is_same(&proof, &self.key) {
+                break;
+            }
+            receive(&self.socket, Reading::Take)?;
+            if is_near {
+                send_if_possible(&self.socket, &confirmation_of(&self.key))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Shows the far end that this end is where it says, and waits for the confirmation.
 ///
-/// The key goes out again and again until the far end answers with its complement; a last datagram,
-/// the key with every other bit flipped, tells the far end to listen for repetitions no longer.
+/// The key goes out again and again until the far end answers with its complement. That it does only
+/// when it can take what follows, so that this end may begin.
 pub(crate) fn prove_near(
     far: SocketAddr,
     bearing: Bearing,
@@ -122,14 +136,14 @@ pub(crate) fn prove_near(
         if receive(&socket, Reading::Take)?
             .is_some_and(|(proof, _)| is_same(&proof, &confirmation_of(key)))
         {
-            send_if_possible(&socket, &acknowledgement_of(key))?;
             return Ok(ProvenSocket { socket, key: *key });
         }
     }
     Err(FrameError::NotConfirmed { far })
 }
 
-/// Waits for the key from the peer's address, or from any where that is not known, and binds the socket to where it came from.
+/// Waits for the key from the peer's address, or from any where that is not known, and binds the socket to
+/// where it came from. The near end hears of that by [`ProvenSocket::confirm`].
 ///
 /// Nothing is ever sent to any other address, and to this one a datagram for each that it sends.
 pub(crate) fn prove_far(
@@ -142,38 +156,21 @@ pub(crate) fn prove_far(
 ) -> Result<ProvenSocket, FrameError> {
     udp::set_up(&socket, traffic_class).map_err(FrameError::socket("set up a UDP socket"))?;
     let peer = peer.map(|peer| peer.to_canonical());
-    let mut near = None;
-    let mut until = deadline;
-    while clock::now() < until {
+    while clock::now() < deadline {
         if !lease.is_live(clock::now()) {
             return Err(FrameError::Ended);
         }
-        let wait = until.min(clock::now() + REPEAT);
+        let wait = deadline.min(clock::now() + REPEAT);
         udp::wait_readable(&socket, wait).map_err(FrameError::socket("wait for a UDP proof"))?;
         let Some((proof, from)) = receive(&socket, Reading::Look)? else { continue };
-        if near == Some(from) && !is_same(&proof, key) {
-            // The acknowledgement, or, where that was lost, what the near end sends once it is
-            // confirmed: not ours to take from the socket.
-            break;
+        if peer.is_none_or(|peer| peer == from.ip().to_canonical()) && is_same(&proof, key) {
+            // The proof stays in the socket until it is confirmed.
+            socket.connect(from).map_err(FrameError::socket("connect a UDP socket"))?;
+            return Ok(ProvenSocket { socket, key: *key });
         }
         receive(&socket, Reading::Take)?;
-        let is_near = match near {
-            Some(near) => near == from,
-            None => peer.is_none_or(|peer| peer == from.ip().to_canonical()),
-        };
-        if is_near && is_same(&proof, key) {
-            if near.is_none() {
-                socket.connect(from).map_err(FrameError::socket("connect a UDP socket"))?;
-                near = Some(from);
-            }
-            send_if_possible(&socket, &confirmation_of(key))?;
-            until = deadline.min(clock::now() + QUIET);
-        }
     }
-    match near {
-        Some(_) => Ok(ProvenSocket { socket, key: *key }),
-        None => Err(FrameError::NotProven { peer: Peer(peer) }),
-    }
+    Err(FrameError::NotProven { peer: Peer(peer) })
 }
 
 fn connected_socket(far: SocketAddr, bearing: Bearing) -> io::Result<UdpSocket> {
@@ -186,10 +183,6 @@ fn connected_socket(far: SocketAddr, bearing: Bearing) -> io::Result<UdpSocket> 
 
 fn confirmation_of(key: &FlowKey) -> FlowKey {
     key.map(|byte| !byte)
-}
-
-fn acknowledgement_of(key: &FlowKey) -> FlowKey {
-    key.map(|byte| byte ^ 0x55)
 }
 
 /// In constant time, so that the time taken tells nothing about the key.
@@ -237,6 +230,7 @@ fn receive(
 #[cfg(test)]
 pub(crate) mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::sync::mpsc::{self, RecvTimeoutError};
     use std::thread;
 
     use fp_model::Family;
@@ -270,9 +264,13 @@ pub(crate) mod tests {
         };
         let (far, port) = far_socket();
         thread::scope(|scope| {
-            let far = scope.spawn(move || prove_far(far, 0, &KEY, Some(host), lease, soon()));
+            let far = scope.spawn(move || {
+                let far = prove_far(far, 0, &KEY, Some(host), lease, soon()).unwrap();
+                far.confirm().unwrap();
+                far
+            });
             let near = prove_near((host, port).into(), PLAIN, &KEY, lease, soon());
-            (near.unwrap(), far.join().unwrap().unwrap())
+            (near.unwrap(), far.join().unwrap())
         })
     }
 
@@ -288,7 +286,7 @@ pub(crate) mod tests {
         socket
     }
 
-    /// Runs the far end for as long as `near` acts, and returns what became of it.
+    /// Runs the far end, which confirms for as long as `near` acts, and returns what became of it.
     fn far_while(near: impl FnOnce(u16)) -> Result<ProvenSocket, FrameError> {
         let (far, port) = far_socket();
         let lease = long_lease();
@@ -296,8 +294,16 @@ pub(crate) mod tests {
         thread::scope(|scope| {
             let deadline = clock::now() + Duration::from_millis(1500);
             let lease = &lease;
-            let far = scope.spawn(move || prove_far(far, 0, &KEY, Some(peer), lease, deadline));
+            let (ended, end) = mpsc::channel::<()>();
+            let far = scope.spawn(move || {
+                let far = prove_far(far, 0, &KEY, Some(peer), lease, deadline)?;
+                while end.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+                    far.confirm()?;
+                }
+                Ok(far)
+            });
             near(port);
+            drop(ended);
             far.join().unwrap()
         })
     }
@@ -337,21 +343,40 @@ pub(crate) mod tests {
                 // A datagram is never answered by a longer one.
                 assert_eq!(&confirmation[..len], confirmation_of(&KEY));
             }
-            near.send_to(&acknowledgement_of(&KEY), (Ipv4Addr::LOCALHOST, port)).unwrap();
         });
         assert_eq!(result.unwrap().key, KEY);
     }
 
     #[test]
+    fn a_far_end_may_make_itself_ready_before_the_near_end_hears_of_it() {
+        let (far, port) = far_socket();
+        let near = stranger(Ipv4Addr::LOCALHOST);
+        near.send_to(&KEY, (Ipv4Addr::LOCALHOST, port)).unwrap();
+        let peer = Some(Ipv4Addr::LOCALHOST.into());
+        let far = prove_far(far, 0, &KEY, peer, &long_lease(), soon()).unwrap();
+        near.set_nonblocking(true).unwrap();
+        assert!(near.recv(&mut [0; 64]).is_err(), "confirmed before it was ready");
+        near.set_nonblocking(false).unwrap();
+        far.confirm().unwrap();
+        let mut confirmation = [0; 64];
+        let len = near.recv(&mut confirmation).unwrap();
+        assert_eq!(&confirmation[..len], confirmation_of(&KEY));
+    }
+
+    #[test]
     fn what_the_near_end_sends_next_stays_in_the_socket() {
-        let result = far_while(|port| {
-            let near = stranger(Ipv4Addr::LOCALHOST);
-            near.send_to(&KEY, (Ipv4Addr::LOCALHOST, port)).unwrap();
-            near.recv(&mut [0; 64]).unwrap();
-            near.send_to(b"first probe", (Ipv4Addr::LOCALHOST, port)).unwrap();
-        });
+        let (far, port) = far_socket();
+        let near = stranger(Ipv4Addr::LOCALHOST);
+        near.send_to(&KEY, (Ipv4Addr::LOCALHOST, port)).unwrap();
+        let peer = Some(Ipv4Addr::LOCALHOST.into());
+        let far = prove_far(far, 0, &KEY, peer, &long_lease(), soon()).unwrap();
+        far.confirm().unwrap();
+        near.send_to(b"first probe", (Ipv4Addr::LOCALHOST, port)).unwrap();
+        near.send_to(&KEY, (Ipv4Addr::LOCALHOST, port)).unwrap();
+        udp::wait_readable(&far.socket, soon()).unwrap();
+        far.confirm().unwrap();
         let mut read = [0; 64];
-        let len = result.unwrap().socket.recv(&mut read).unwrap();
+        let len = far.socket.recv(&mut read).unwrap();
         assert_eq!(&read[..len], b"first probe");
     }
 

@@ -25,13 +25,16 @@ pub mod profile;
 pub mod rfc2544;
 pub mod rfc6349;
 pub mod rfc7640;
+mod rounded;
 pub mod rpm;
 pub mod search;
 mod seconds;
 pub mod stamp;
+pub mod stress;
 pub mod tcp_rules;
 pub mod verdict;
 pub mod y1564;
 
 pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};
 pub use number::Number;
+pub use rounded::{rounded, signed};

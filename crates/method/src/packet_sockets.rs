@@ -79,7 +79,8 @@ fn frames_s(flow: &FlowReport) -> Option<f64> {
         FlowReport::Frames(_)
         | FlowReport::Probes(_)
         | FlowReport::Bursts(_)
-        | FlowReport::Tcp(_) => None,
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => None,
     }
 }
 

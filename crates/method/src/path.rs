@@ -206,7 +206,7 @@ fn probe_flow(packets: Packets, direction: Direction, load: ProbesLoad) -> FlowS
 fn probe_trial(name: &str, flows: Vec<FlowSpec>, rtt: Duration) -> Trial {
     let lasts = |flow: &FlowSpec| match &flow.load {
         Load::Probes(load) => load.interval * load.count,
-        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) => Duration::ZERO,
+        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) | Load::Connections(_) => Duration::ZERO,
     };
     let steady = flows.iter().map(lasts).max().unwrap_or_default();
     // RFC 8899 section 5.1.1 waits a second and more; a tester that knows the round trip need not.
@@ -221,7 +221,10 @@ pub(crate) fn probes<'a>(
 ) -> Result<Vec<&'a ProbesReport>, Abort> {
     let report = |flow: &'a FlowReport| match flow {
         FlowReport::Probes(probes) => Ok(probes),
-        FlowReport::Frames(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+        FlowReport::Frames(_)
+        | FlowReport::Bursts(_)
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     if seen.flows.len() != trial.flows.len() {
         return Err(mismatch(trial));

@@ -7,6 +7,8 @@ use core::fmt;
 
 use fp_model::Abort;
 
+use crate::rounded;
+
 /// What a method found: its steps in the order they ran, and what follows from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report<S> {
@@ -97,7 +99,8 @@ impl Check {
     /// Why a run with this check broken says nothing; `what` in plain words.
     pub(crate) fn as_reason(&self, what: &str) -> Reason {
         let Self { name, value, limit, unit, .. } = *self;
-        let text = format!("{what} ({value:.2} {unit}, limit {limit:.2})");
+        let [value, limit] = [value, limit].map(|figure| rounded(figure, 2));
+        let text = format!("{what} ({value} {unit}, limit {limit})");
         Reason { code: name, text, step: None }
     }
 }

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod connections;
 mod evidence;
 mod frame_sizes;
 mod frames_report;
@@ -17,20 +18,27 @@ mod timing;
 mod trial;
 mod units;
 
+pub use connections::{
+    AddressRange, Behaviour, Close, ConnectionAddresses, ConnectionsLoad, ConnectionsReport,
+    ConnectionsSample, ConnectionsShare, ConnectionsStage, FailedConnections, FirstFailure,
+    FramePorts, HeldConnections, PortRange, RetransmittedSegments, StoppedConnections, TcpStates,
+    TimeSummary,
+};
 pub use evidence::{Evidence, Recorder, Replay};
 pub use frame_sizes::{FrameSizes, FrameSizesError};
 pub use frames_report::{
     DelaySummary, Deviations, DscpCount, EcnCount, FramesReport, Gaps, Jitter, LossySecond, SentBy,
 };
 pub use observation::{
-    ArrivedRun, BurstReport, BurstsReport, ConnectionReport, Emulation, FlowReport, HostFacts,
-    Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport, TesterHealth,
+    ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Emulation, FlowReport,
+    HostFacts, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport,
+    TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};
 pub use timing::{Slot, Timing};
 pub use trial::{
     BurstSpacing, BurstsLoad, CongestionControl, Direction, Family, FlowSpec, FramesLoad, Load,
-    MicroBursts, Pace, ProbesLoad, Sender, Step, TcpLoad, Trial,
+    MicroBursts, Pace, ProbesLoad, Sender, Step, TcpEngine, TcpLoad, Trial,
 };
 pub use units::{Dscp, Ecn, Layer, LayeredRate, PacketLayout, Rate, Time};

@@ -7,7 +7,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::trial::{is_default, nanos, nanos_if_known};
-use crate::{Dscp, FramesReport, Rate};
+use crate::{ConnectionsReport, Dscp, FramesReport, Rate};
 
 /// One report for each flow of the trial, in the trial's order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,31 @@ pub struct Observation {
     /// What an emulated network knows against itself; a real one has no such knowledge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
+    /// `None` where the far end does not tell, and where there is one clock for both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
+}
+
+impl Observation {
+    /// The longest that a thread of either end was kept from running.
+    pub fn longest_stall(&self) -> Duration {
+        self.near.longest_stall.max(self.far.longest_stall)
+    }
+
+    /// Share of one processor that the busiest thread of either end used, 0 to 1.
+    pub const fn busiest_thread(&self) -> f64 {
+        self.near.busiest_thread.max(self.far.busiest_thread)
+    }
+}
+
+/// How the two ends' clocks stood to each other during a trial. Each counts from when its host began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// The far end's less the near end's.
+    pub offset_ns: i64,
+    /// Times since the start are apart at the two ends by no more than this.
+    #[serde(rename = "error_ns", with = "nanos")]
+    pub error: Duration,
 }
 
 /// How late an emulated network let go the frames of one trial, both directions together: what it
@@ -37,12 +62,12 @@ pub struct Emulation {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-#[expect(clippy::large_enum_variant, reason = "a trial has a handful of them")]
 pub enum FlowReport {
     Probes(ProbesReport),
     Frames(FramesReport),
     Bursts(BurstsReport),
     Tcp(TcpReport),
+    Connections(ConnectionsReport),
 }
 
 /// How probes fared.
@@ -245,6 +270,10 @@ pub struct Sample {
     pub rtt: Option<Duration>,
     /// Sum over the connections.
     pub cwnd_bytes: Option<u64>,
+    /// TCP connections in use, the most at one time: each from its first byte at the receiver to its
+    /// end.
+    #[serde(default)]
+    pub active_connections: Option<u32>,
 }
 
 impl Sample {
@@ -270,7 +299,14 @@ impl Sample {
             retransmitted_bytes: added(self.retransmitted_bytes, next.retransmitted_bytes),
             rtt: next.rtt.or(self.rtt),
             cwnd_bytes: next.cwnd_bytes.or(self.cwnd_bytes),
+            active_connections: self.active_connections.max(next.active_connections),
         }
+    }
+
+    /// Of frames and bursts, of which nothing is ever sent again.
+    #[must_use]
+    pub fn of_frames(self) -> Self {
+        Self { retransmitted_bytes: None, ..self }
     }
 
     pub fn received_rate(&self) -> Option<Rate> {
@@ -318,6 +354,12 @@ pub struct HostFacts {
     pub kernel: String,
     pub processors: u32,
     pub version: String,
+    /// What its kernel counts time by, and the congestion control that its TCP has unless told
+    /// otherwise; empty where it does not say.
+    #[serde(default)]
+    pub clock_source: String,
+    #[serde(default)]
+    pub congestion_control: String,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
-use crate::{Direction, Observation, Sample, Trial};
+use crate::{ConnectionsSample, Direction, Observation, Sample, Trial};
 
 /// A near end and a far end with the network under test between them.
 ///
@@ -27,6 +27,12 @@ pub enum Event {
         flow: usize,
         direction: Direction,
         sample: Sample,
+    },
+    /// The same of a flow of many connections.
+    Counted {
+        flow: usize,
+        direction: Direction,
+        sample: ConnectionsSample,
     },
     Finished(Observation),
 }

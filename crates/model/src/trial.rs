@@ -7,7 +7,9 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Dscp, Ecn, FrameSizes, PacketLayout, Rate, Timing};
+use crate::{
+    ConnectionAddresses, ConnectionsLoad, Dscp, Ecn, FrameSizes, PacketLayout, Rate, Timing,
+};
 
 /// One trial in the sense of RFC 2544 section 23: all of its flows at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,6 +137,7 @@ pub enum Load {
     Frames(FramesLoad),
     Bursts(BurstsLoad),
     Tcp(TcpLoad),
+    Connections(ConnectionsLoad),
 }
 
 /// Single packets that may not be fragmented, each answered by the other end.
@@ -287,6 +290,8 @@ pub struct TcpLoad {
     /// What a bulk application hands to its host at a time; `None` is as much as there is room for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub engine: TcpEngine,
 }
 
 impl TcpLoad {
@@ -303,6 +308,27 @@ impl TcpLoad {
         match self.sender {
             Sender::Transfer { bytes } => Some(bytes),
             Sender::Bulk | Sender::Burst | Sender::MicroBurst(_) => None,
+        }
+    }
+}
+
+/// Whose TCP carries a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TcpEngine {
+    /// That of the hosts at both ends, by their sockets.
+    #[default]
+    Kernel,
+    /// The program's own, by packets, at addresses that are no host's; the near end's are the
+    /// clients.
+    User { addresses: ConnectionAddresses },
+}
+
+impl TcpEngine {
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::User { .. } => "user",
         }
     }
 }
@@ -454,6 +480,7 @@ mod tests {
             pacing: None,
             pace: Pace::Unlimited,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         let bytes = load.transfer_bytes().unwrap();
         let shares = [0, 1, 2, 3].map(|connection| load.share_of(bytes, connection));

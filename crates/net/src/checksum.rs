@@ -1,4 +1,4 @@
-//! The internet checksum (RFC 1071) of TCP and UDP over either family of addresses.
+//! The internet checksum (RFC 1071) of IPv4, and of TCP, UDP and ICMPv6 with their addresses.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,6 +23,7 @@ pub enum Peer {
 pub enum Protocol {
     Tcp = 6,
     Udp = 17,
+    Icmpv6 = 58,
 }
 
 impl Addresses {
@@ -52,7 +53,7 @@ pub fn checksum(addresses: &Addresses, protocol: Protocol, segment: &[u8]) -> u1
     match (protocol, folded) {
         // In UDP zero stands for none.
         (Protocol::Udp, 0) => u16::MAX,
-        (Protocol::Tcp | Protocol::Udp, _) => folded,
+        (Protocol::Tcp | Protocol::Udp | Protocol::Icmpv6, _) => folded,
     }
 }
 
@@ -63,6 +64,17 @@ pub fn is_tcp_intact(addresses: &Addresses, segment: &[u8], peer: Peer) -> bool 
     let pseudo = addresses.sum(Protocol::Tcp, segment.len());
     let is_partial = u16::from_be_bytes([field[0], field[1]]) == fold(pseudo);
     peer == Peer::LocalKernel && is_partial || fold(pseudo + sum(segment)) == u16::MAX
+}
+
+/// Whether a segment arrived as it was sent.
+pub(crate) fn is_intact(addresses: &Addresses, protocol: Protocol, segment: &[u8]) -> bool {
+    fold(addresses.sum(protocol, segment.len()) + sum(segment)) == u16::MAX
+}
+
+/// What belongs in the checksum of an IPv4 header in which that field is zero; of a header that
+/// arrived as it was sent it is zero. RFC 791 section 3.1.
+pub(crate) fn header_checksum(header: &[u8]) -> u16 {
+    !fold(sum(header))
 }
 
 /// Of 32-bit words: folded, it is that of 16-bit words.

@@ -6,10 +6,13 @@
 extern crate alloc;
 
 pub mod checksum;
+pub mod histogram;
 pub mod link;
 pub mod meter;
+pub mod packet;
 pub mod path;
 pub mod pattern;
 pub mod sim;
 pub mod stream;
+pub mod swarm;
 pub mod tcp;

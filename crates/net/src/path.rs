@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Direction, Dscp, Layer, PacketLayout, Rate};
+use fp_model::{Direction, Dscp, Layer, PacketLayout, PortRange, Rate};
 
 use crate::meter::{BandwidthProfileSpec, Colour, ColourMode, Coupling};
 
@@ -17,6 +17,18 @@ pub struct PathSpec {
     pub near_to_far: Vec<LinkSpec>,
     /// The links in the order in which frames from the far end meet them.
     pub far_to_near: Vec<LinkSpec>,
+    /// Between the near end and the links.
+    pub gateway: Option<GatewaySpec>,
+}
+
+/// A router that translates: everything from behind it comes from its one address on the outside
+/// (masquerade), each connection with a port that is free towards where it goes.
+///
+/// The lab alone has one, the host's kernel: there is none in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewaySpec {
+    /// Which ports of its address connections may have outside.
+    pub ports: PortRange,
 }
 
 impl PathSpec {
@@ -27,6 +39,7 @@ impl PathSpec {
             description: String::new(),
             near_to_far: links.clone(),
             far_to_near: links,
+            gateway: None,
         }
     }
 

@@ -8,7 +8,7 @@ pub struct Pattern {
     seed: u64,
 }
 
-const WORD_BYTES: u64 = 8;
+const WORD_BYTES: usize = 8;
 
 impl Pattern {
     pub const fn new(seed: u64) -> Self {
@@ -17,38 +17,53 @@ impl Pattern {
 
     /// Writes what stands in the stream from `position` on.
     pub fn fill(&self, position: u64, payload: &mut [u8]) {
-        self.each_part(position, payload.len(), |at, part| {
-            payload[at..at + part.len()].copy_from_slice(part);
-            true
-        });
+        let (mut words, head_bytes) = self.words_from(position, payload.len());
+        let (head, rest) = payload.split_at_mut(head_bytes);
+        if head_bytes > 0 {
+            head.copy_from_slice(&words.next().to_le_bytes()[skipped(position)..][..head_bytes]);
+        }
+        let mut whole = rest.chunks_exact_mut(WORD_BYTES);
+        for word in &mut whole {
+            word.copy_from_slice(&words.next().to_le_bytes());
+        }
+        let tail = whole.into_remainder();
+        if !tail.is_empty() {
+            tail.copy_from_slice(&words.next().to_le_bytes()[..tail.len()]);
+        }
     }
 
     /// Whether this payload is what stands in the stream from `position` on.
     pub fn matches(&self, position: u64, payload: &[u8]) -> bool {
-        self.each_part(position, payload.len(), |at, part| payload[at..at + part.len()] == *part)
+        let (mut words, head_bytes) = self.words_from(position, payload.len());
+        let (head, rest) = payload.split_at(head_bytes);
+        if head_bytes > 0 && head != &words.next().to_le_bytes()[skipped(position)..][..head_bytes]
+        {
+            return false;
+        }
+        let (whole, tail) = rest.as_chunks::<WORD_BYTES>();
+        if !whole.iter().all(|word| u64::from_le_bytes(*word) == words.next()) {
+            return false;
+        }
+        tail.is_empty() || tail == &words.next().to_le_bytes()[..tail.len()]
     }
 
-    /// Calls `part` with the parts of words that lie there, until one gives `false`.
-    fn each_part(
-        &self,
-        position: u64,
-        bytes: usize,
-        mut part: impl FnMut(usize, &[u8]) -> bool,
-    ) -> bool {
-        let mut at = 0;
-        let mut skip = (position % WORD_BYTES) as usize;
-        let mut words = SplitMix64::at(self.seed, position / WORD_BYTES);
-        while at < bytes {
-            let word = words.next().to_le_bytes();
-            let end = (skip + bytes - at).min(word.len());
-            if !part(at, &word[skip..end]) {
-                return false;
-            }
-            at += end - skip;
-            skip = 0;
-        }
-        true
+    /// The words from the one on in which `position` lies, and how many bytes of that are wanted if
+    /// not all of them are.
+    const fn words_from(&self, position: u64, bytes: usize) -> (SplitMix64, usize) {
+        let words = SplitMix64::at(self.seed, position / WORD_BYTES as u64);
+        let left = WORD_BYTES - skipped(position);
+        let head_bytes = match left {
+            WORD_BYTES => 0,
+            _ if left < bytes => left,
+            _ => bytes,
+        };
+        (words, head_bytes)
     }
+}
+
+/// What of a word lies before `position`.
+const fn skipped(position: u64) -> usize {
+    position as usize % WORD_BYTES
 }
 
 #[cfg(test)]

@@ -282,7 +282,10 @@ impl Pair {
         host.note(self.now, reaction);
         assert_eq!(host.received_bytes, host.complete_to(), "what is in order, no more, no less");
         if let Some(header) = reaction.reply {
-            self.forward(to, Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct });
+            self.forward(
+                to,
+                Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct, resent: None },
+            );
         }
         self.send(to);
     }

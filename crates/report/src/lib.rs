@@ -18,19 +18,19 @@ mod text;
 use std::time::Duration;
 
 use fp_method::verdict::{Check, Report, Verdict};
-use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
+use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Evidence, HostFacts};
 
-pub use certificate::certificate;
+pub use certificate::{certificate, title};
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
-pub use document::{Document, Paper, PdfError, html, markdown, pdf, plain};
+pub use document::{Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
 pub use json::{Event, json, json_event};
 pub use junit::junit;
 pub use labels::Labels;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
-pub use text::{Progress, duration, progress, rate, sparkline, text, trial_line};
+pub use text::{Progress, connections, duration, progress, rate, sparkline, text, trial_line};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]
@@ -57,6 +57,7 @@ pub enum Work {
     Y1564 { plan: y1564::Plan, report: y1564::Report },
     Burst { plan: burst::Plan, report: burst::Report },
     Rfc7640 { plan: rfc7640::Plan, report: rfc7640::Report },
+    Stress { plan: stress::Plan, report: stress::Report },
 }
 
 impl Work {
@@ -69,6 +70,7 @@ impl Work {
             Self::Y1564 { .. } => "y1564",
             Self::Burst { .. } => "burst",
             Self::Rfc7640 { .. } => "rfc7640",
+            Self::Stress { .. } => "stress",
         }
     }
 
@@ -81,6 +83,7 @@ impl Work {
             Self::Y1564 { .. } => "Y.1564-style",
             Self::Burst { .. } => "burst",
             Self::Rfc7640 { .. } => "RFC 7640",
+            Self::Stress { .. } => "stress",
         }
     }
 
@@ -97,6 +100,7 @@ impl Work {
             Self::Y1564 { report, .. } => of(report),
             Self::Burst { report, .. } => of(report),
             Self::Rfc7640 { report, .. } => of(report),
+            Self::Stress { report, .. } => of(report),
         }
     }
 }

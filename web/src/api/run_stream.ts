@@ -1,7 +1,7 @@
 // The live stream of a run: events are gathered and handed on twenty times a second at most.
 
 import { runEvents } from "./client.ts";
-import type { RunEvent, RunHead, RunView, Sample, Trial } from "./types.ts";
+import type { RunEvent, RunHead, RunView, Sample, Trial, TrialEnd } from "./types.ts";
 
 const HAND_ON_MS = 50;
 
@@ -49,7 +49,7 @@ export function listen(id: string, listener: Listener): () => void {
   on("sample", (text) => ({ kind: "sample", sample: JSON.parse(text) as Sample }));
   on("trial_finished", (text) => ({
     kind: "trial_finished",
-    ...(JSON.parse(text) as { index: number; summary: string | null }),
+    ...(JSON.parse(text) as TrialEnd),
   }));
   on("line", (text) => ({ kind: "line", ...(JSON.parse(text) as { text: string }) }));
   on("ended", (text) => ({ kind: "ended", head: JSON.parse(text) as RunHead }));

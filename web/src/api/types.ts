@@ -112,7 +112,17 @@ export interface Trial {
   finished: boolean;
   flows: Flow[];
   summary: string | null;
+  /** In the steady time, once the trial has ended. */
+  received_bps: Readonly<Record<Direction, number | null>>;
   /** One for each flow. */
+  series: Series[];
+}
+
+/** What both ends have settled on. */
+export interface TrialEnd {
+  index: number;
+  summary: string | null;
+  received_bps: Readonly<Record<Direction, number | null>>;
   series: Series[];
 }
 
@@ -123,6 +133,8 @@ export interface Flow {
   kind: "tcp" | "frames" | "bursts" | "probes";
   connections: number | null;
   dscp: number | null;
+  /** Whose bytes its rates count: 2 frames, 4 payload. */
+  layer: number;
   label: string;
 }
 
@@ -134,6 +146,7 @@ export interface Series {
   retransmitted_bps: (number | null)[];
   rtt_ms: (number | null)[];
   cwnd_bytes: (number | null)[];
+  active_connections: (number | null)[];
 }
 
 export interface Sample {
@@ -148,13 +161,14 @@ export interface Sample {
   retransmitted_bps: number | null;
   rtt_ms: number | null;
   cwnd_bytes: number | null;
+  active_connections: number | null;
 }
 
 export type RunEvent =
   | { kind: "view"; view: RunView }
   | { kind: "trial_started"; index: number; trial: Trial }
   | { kind: "sample"; sample: Sample }
-  | { kind: "trial_finished"; index: number; summary: string | null }
+  | ({ kind: "trial_finished" } & TrialEnd)
   | { kind: "line"; text: string }
   | { kind: "ended"; head: RunHead };
 
@@ -194,6 +208,8 @@ export interface ResultDocument {
   tool: Fields;
   near: Fields;
   far: Fields | null;
+  /** How both ends' clocks stood to each other, where they were compared. */
+  clocks?: Fields | null;
   plan: Fields;
   labels?: Labels;
   verdict: { status: string; reasons: Reason[] };

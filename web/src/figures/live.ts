@@ -1,6 +1,6 @@
 // What a run's live panels show: its trials behind one another, a curve for each direction.
 
-import type { Direction, RunView, Trial } from "../api/types.ts";
+import type { Direction, Flow, RunView, Trial } from "../api/types.ts";
 import { type Lane, type Values, merged, reached, starts, together } from "../series.ts";
 
 export interface LiveCurve {
@@ -55,14 +55,30 @@ export function livePanels(view: RunView): LivePanel[] {
   };
   const hasTcp = view.trials.some((trial) => trial.flows.some((flow) => flow.kind === "tcp"));
   const panels = [
-    panel("Throughput", "bit/s", [
+    panel(`Throughput${layersOf(view)}`, "bit/s", [
       ["received_bps", "received", []],
       ["sent_bps", "sent", SENT_DASH],
     ]),
     ...(hasTcp ? [panel("Retransmissions", "bit/s", [["retransmitted_bps", "", []]])] : []),
     panel("RTT", "ms", [["rtt_ms", "", []]]),
+    panel("Active connections", "connections", [["active_connections", "", []]]),
   ];
   return panels.filter((one) => one.curves.length > 0);
+}
+
+/** What the rates count, as far as any are. */
+function layersOf(view: RunView): string {
+  const flows = view.trials.flatMap((trial) => trial.flows);
+  const names = layers(flows).map((layer) => LAYERS[layer] ?? `layer ${layer}`);
+  return names.length === 0 ? "" : `, ${names.join(" and ")}`;
+}
+
+const LAYERS: Readonly<Record<number, string>> = { 2: "frames (l2)", 4: "payload (l4)" };
+
+/** Of the rates of these flows; probes have none. */
+function layers(flows: readonly Flow[]): number[] {
+  const counted = flows.filter((flow) => flow.kind !== "probes");
+  return [...new Set(counted.map((flow) => flow.layer))].sort();
 }
 
 /** One direction of all trials on the run's time axis, with a gap behind each trial. */
@@ -73,6 +89,7 @@ function laneOf(trials: readonly Trial[], direction: Direction): Lane {
     received_bps: [],
     retransmitted_bps: [],
     rtt_ms: [],
+    active_connections: [],
   };
   for (const [place, start] of starts(trials).entries()) {
     const trial = trials[place];
@@ -85,6 +102,7 @@ function laneOf(trials: readonly Trial[], direction: Direction): Lane {
     whole.received_bps.push(...lane.received_bps, null);
     whole.retransmitted_bps.push(...lane.retransmitted_bps, null);
     whole.rtt_ms.push(...lane.rtt_ms, null);
+    whole.active_connections.push(...lane.active_connections, null);
   }
   return whole;
 }
@@ -114,6 +132,9 @@ export interface Now {
   received_bps: number | null;
   retransmitted_bps: number | null;
   rtt_ms: number | null;
+  active_connections: number | null;
+  /** Of its rates; more than one where frames and TCP are sent at once. */
+  layers: number[];
 }
 
 /** The latest of each direction that a trial has. */
@@ -130,6 +151,8 @@ export function latest(trial: Trial): Now[] {
       received_bps: last(lane.received_bps),
       retransmitted_bps: last(lane.retransmitted_bps),
       rtt_ms: last(lane.rtt_ms),
+      active_connections: last(lane.active_connections),
+      layers: layers(trial.flows.filter((flow) => flow.direction === direction)),
     };
   });
 }

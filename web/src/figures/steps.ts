@@ -35,6 +35,15 @@ const figure = (field: string, head = fieldName(field)): StepColumn => ({
   figure: true,
   cell: (step) => fieldValue(field, step[field]),
 });
+/** A rate with the layer that the step names beside it. */
+const layered = (field: string, layer: string, head: string): StepColumn => ({
+  head,
+  figure: true,
+  cell: (step) => {
+    const shown = fieldValue(field, step[field]);
+    return shown === UNKNOWN ? shown : `${shown} ${wordOf(step, layer)}`.trim();
+  },
+});
 const share = (part: string, whole: string, head: string): StepColumn => ({
   head,
   figure: true,
@@ -84,7 +93,7 @@ const TCP_WALK: Known = {
     },
     windows,
     figure("throughput_bps", "throughput (l4)"),
-    figure("ideal_bps", "ideal"),
+    figure("ideal_bps", "ideal (l4)"),
     share("throughput_bps", "ideal_bps", "share"),
     figure("rtt_mean_ms", "RTT"),
   ],
@@ -99,7 +108,7 @@ const TCP_THROUGHPUT: Known = {
     word("congestion_control", "control"),
     windows,
     figure("throughput_bps", "throughput (l4)"),
-    figure("ideal_bps", "ideal"),
+    figure("ideal_bps", "ideal (l4)"),
     share("throughput_bps", "ideal_bps", "share"),
     figure("transfer_time_ratio", "TTR"),
     figure("efficiency_percent", "efficiency"),
@@ -112,7 +121,7 @@ const BURSTS = [
   outcome,
   direction,
   figure("frame_bytes", "frame"),
-  figure("cir_bps", "CIR"),
+  layered("cir_bps", "cir_layer", "CIR"),
   figure("configured_burst_bytes", "CBS asked"),
   figure("tx_burst_bytes", "burst sent"),
   figure("rx_burst_bytes_mean", "burst received, mean"),
@@ -225,8 +234,8 @@ const KNOWN: Readonly<Record<string, Known>> = {
       outcome,
       direction,
       figure("frame_bytes", "frame"),
-      figure("cir_bps", "CIR"),
-      figure("measured_cir_bps", "measured"),
+      layered("cir_bps", "cir_layer", "CIR"),
+      layered("measured_cir_bps", "cir_layer", "measured"),
       figure("deviation_percent", "deviation"),
     ],
   },

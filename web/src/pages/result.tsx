@@ -4,12 +4,12 @@ import type { JSX } from "preact";
 import { result, resultFile } from "../api/client.ts";
 import { LABELS, type Check, type ResultDocument } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
-import { fieldName, fieldValue, flattened, wordOf } from "../fields.ts";
+import { fieldName, fieldValue, flattened, numberOf, wordOf } from "../fields.ts";
 import { type StepTable, type WalkBar, tablesOf, walkOf } from "../figures/steps.ts";
 import { Bar } from "../parts/bar.tsx";
 import { Facts, Table } from "../parts/table.tsx";
 import { PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
-import { UNKNOWN, inUnit, moment, rate, took } from "../quantity.ts";
+import { UNKNOWN, duration, inUnit, moment, rate, took } from "../quantity.ts";
 import { href } from "../routes.ts";
 
 export function ResultPage({ id }: { id: string }): JSX.Element {
@@ -126,11 +126,19 @@ function factsOf(found: ResultDocument): [string, string][] {
     ...labels,
     ["near end", end(found.near)],
     ["far end", end(found.far)],
+    ...clocks(found.clocks),
     ["began", moment(found.started)],
     ["took", lasted],
     ["fullpipe", wordOf(found.tool, "version")],
     ["id", found.id],
   ];
+}
+
+function clocks(fields: ResultDocument["clocks"]): [string, string][] {
+  const error_us = fields && numberOf(fields, "error_us");
+  return typeof error_us === "number"
+    ? [["clocks", `known to each other to ${duration(error_us / 1e6)}`]]
+    : [];
 }
 
 function end(fields: ResultDocument["far"]): string {

@@ -171,10 +171,6 @@ function MethodPart({
   forms,
   form,
 }: PartProps & { forms: Form[]; form: Form }): JSX.Element {
-  // The first sentence stands on the method's card already.
-  const about = form.about.startsWith(form.title)
-    ? form.about.slice(form.title.length).trim()
-    : form.about;
   return (
     <section class="panel">
       <h2>Method</h2>
@@ -201,7 +197,7 @@ function MethodPart({
           );
         })}
       </fieldset>
-      {about !== "" && <p class="about">{about}</p>}
+      {form.about !== "" && <p class="about">{form.about}</p>}
     </section>
   );
 }

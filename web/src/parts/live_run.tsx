@@ -7,7 +7,7 @@ import { type Connection, listen } from "../api/run_stream.ts";
 import type { RunHead, RunView, Trial } from "../api/types.ts";
 import { sentenceOf } from "../asked.ts";
 import { latest, livePanels } from "../figures/live.ts";
-import { UNKNOWN, counted, duration, moment, rate, span } from "../quantity.ts";
+import { UNKNOWN, counted, duration, grouped, moment, rate, span } from "../quantity.ts";
 import { href } from "../routes.ts";
 import { advanced } from "../run_view.ts";
 import { reached } from "../series.ts";
@@ -182,7 +182,12 @@ function Present({ view }: { view: RunView }): JSX.Element {
       <div class="gauges">
         {latest(trial).map((now) => (
           <dl key={now.direction} class={`gauge tone-${now.direction}`}>
-            <dt class="gauge-name">{now.direction}</dt>
+            <dt class="gauge-name">
+              {now.direction}
+              {now.layers.length > 0 && (
+                <small> {now.layers.map((layer) => `l${layer}`).join(", ")}</small>
+              )}
+            </dt>
             <Gauge
               name="received"
               value={now.received_bps === null ? null : rate(now.received_bps)}
@@ -193,6 +198,9 @@ function Present({ view }: { view: RunView }): JSX.Element {
               value={now.retransmitted_bps === null ? null : rate(now.retransmitted_bps)}
             />
             <Gauge name="RTT" value={now.rtt_ms === null ? null : duration(now.rtt_ms / 1e3)} />
+            {now.active_connections !== null && (
+              <Gauge name="connections" value={grouped(now.active_connections)} />
+            )}
           </dl>
         ))}
       </div>
@@ -225,7 +233,7 @@ function Progress({ trial }: { trial: Trial }): JSX.Element {
   );
 }
 
-const HEIGHTS = [210, 110, 130];
+const HEIGHTS = [210, 110, 130, 100];
 
 function Curves({ view }: { view: RunView }): JSX.Element {
   const panels = useMemo(() => livePanels(view), [view.trials]);
@@ -244,7 +252,7 @@ function Curves({ view }: { view: RunView }): JSX.Element {
     <div class="panel curves">
       {panels.map((panel, place) => (
         <Chart
-          key={panel.title}
+          key={place}
           title={panel.title}
           unit={panel.unit}
           t_s={panel.t_s}

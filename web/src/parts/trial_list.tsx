@@ -4,7 +4,6 @@ import type { JSX } from "preact";
 import type { Trial } from "../api/types.ts";
 import { DIRECTIONS } from "../figures/live.ts";
 import { rate } from "../quantity.ts";
-import { meanReceived } from "../series.ts";
 import { Bar } from "./bar.tsx";
 
 export function TrialList({
@@ -56,7 +55,8 @@ export function TrialList({
       </ol>
       {carried.flat().length > 0 && (
         <p class="hint">
-          Bars: mean rate received in the steady time of finished TCP trials, against the highest.
+          Bars: mean rate of payload (l4) received in the steady time of finished TCP trials,
+          against the highest.
         </p>
       )}
     </section>
@@ -68,7 +68,7 @@ function carriedBy(trial: Trial): [direction: "download" | "upload", bps: number
     return [];
   }
   return DIRECTIONS.flatMap((direction) => {
-    const bps = meanReceived(trial, direction);
+    const bps = trial.received_bps[direction];
     return bps === null ? [] : [[direction, bps] as [typeof direction, number]];
   });
 }

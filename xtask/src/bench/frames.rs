@@ -13,6 +13,7 @@ use fp_engine::far::{Log, Server, ServerOptions};
 use fp_engine::lab::Grounds;
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::{NetNs, clock};
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::{
     BurstReport, BurstSpacing, BurstsLoad, Deviations, Direction, Dscp, Family, FlowReport,
@@ -22,13 +23,12 @@ use fp_model::{
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::pair::{FAR_IP, Iperf3Server, Pair};
+use super::{RUNS, median_of};
 
 const GIGABIT: Rate = Rate::mbps(1000);
 /// Of the shortest frame, which takes 20 bytes more at layer 1.
 const FRAME_BITS: u64 = 64 * 8;
 const FRAME_BITS_L1: u64 = 84 * 8;
-/// Each figure is the median of so many runs.
-const RUNS: usize = 3;
 
 pub(crate) fn run() -> anyhow::Result<()> {
     Grounds::prepare()?;
@@ -143,6 +143,7 @@ impl FarEnd {
             let server = Server::bind(ServerOptions {
                 listen: None,
                 data_ports: DataPorts::ANY,
+                connection_networks: ConnectionNetworks::NONE,
                 max_sessions: 2,
                 identity: Identity::new()?,
                 log: Log::none(),
@@ -357,10 +358,4 @@ fn trafgen(pair: &Pair) -> anyhow::Result<Option<f64>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-fn median_of(mut run: impl FnMut() -> anyhow::Result<f64>) -> anyhow::Result<f64> {
-    let mut figures = (0..RUNS).map(|_| run()).collect::<anyhow::Result<Vec<f64>>>()?;
-    figures.sort_by(f64::total_cmp);
-    Ok(figures[RUNS / 2])
 }

@@ -6,7 +6,9 @@ mod history;
 mod iperf3;
 mod lab;
 mod pair;
+mod ports;
 mod spread;
+mod stress;
 mod tcp;
 
 use std::process::Command;
@@ -23,11 +25,23 @@ pub(crate) fn run(engine: &str) -> anyhow::Result<()> {
         "history" => history::run(),
         "iperf3" => iperf3::run(),
         "lab" => lab::run(),
+        "ports" => ports::run(),
+        "stress" => stress::run(),
         "tcp" => tcp::run(),
         _ => {
-            anyhow::bail!("there is no benchmark '{engine}': frames, history, iperf3, lab, tcp are")
+            let all = "frames, history, iperf3, lab, ports, stress, tcp";
+            anyhow::bail!("there is no benchmark '{engine}': {all} are")
         }
     }
+}
+
+/// Each figure is the median of so many runs.
+const RUNS: usize = 3;
+
+fn median_of(mut run: impl FnMut() -> anyhow::Result<f64>) -> anyhow::Result<f64> {
+    let mut figures = (0..RUNS).map(|_| run()).collect::<anyhow::Result<Vec<f64>>>()?;
+    figures.sort_by(f64::total_cmp);
+    Ok(figures[RUNS / 2])
 }
 
 fn in_release_build(engine: &str) -> anyhow::Result<()> {

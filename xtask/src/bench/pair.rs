@@ -5,16 +5,22 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context as _;
+use fp_engine::frame_io::{PacketPort, Prefix, Share, XdpPort};
 use fp_engine::os::NetNs;
 use fp_engine::os::ethtool::switch_offloads_off;
 use fp_engine::os::netlink::{Mac, Netlink, VethEnd};
 use fp_model::Rate;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 const NEAR: Mac = [2, 0, 0, 0, 0, 1];
 const FAR: Mac = [2, 0, 0, 0, 0, 2];
 /// The block that RFC 2544 reserves for tests of networks.
 pub(super) const NEAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
 pub(super) const FAR_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+
+/// Of the blocks that RFC 2544 reserves for tests of networks; the hosts' own are others.
+pub(super) const CLIENTS: [u8; 4] = [198, 18, 128, 0];
+pub(super) const SERVERS: [u8; 4] = [198, 19, 0, 0];
 
 /// Two network namespaces and the cable between them; the kernel's default offloads are on.
 pub(super) struct Pair {
@@ -106,4 +112,31 @@ impl Drop for Iperf3Server {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// For the frames to [`CLIENTS`] and [`SERVERS`], as the one below.
+pub(super) fn packet_port(end: &NetNs) -> anyhow::Result<PacketPort> {
+    end.enter()?;
+    let interface = Netlink::open()?.interface("eth0")?;
+    Ok(PacketPort::open(&interface, &prefixes()?, Share::ALL)?)
+}
+
+pub(super) fn xdp_port(end: &NetNs) -> anyhow::Result<XdpPort> {
+    end.enter()?;
+    let interface = Netlink::open()?.interface("eth0")?;
+    XdpPort::open_all(&interface, &prefixes()?)?.pop().context("an interface without queue")
+}
+
+fn prefixes() -> anyhow::Result<Vec<Prefix>> {
+    [(CLIENTS, 17), (SERVERS, 16)]
+        .map(|(address, len)| Prefix::new(address.into(), len).context("no prefix"))
+        .into_iter()
+        .collect()
+}
+
+/// Has the current thread stay on one processor.
+pub(super) fn pin(processor: usize) -> anyhow::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only).context("this takes two processors")
 }

@@ -10,7 +10,7 @@ use fp_engine::kernel_tcp::{accept, connect, listen, receive, send};
 use fp_engine::lab::Grounds;
 use fp_engine::os::clock;
 use fp_engine::{Bearing, FlowKey, Lease, TcpReceiverHalf};
-use fp_model::{CongestionControl, Pace, Rate, Sender, TcpLoad, Timing};
+use fp_model::{CongestionControl, Pace, Rate, Sender, TcpEngine, TcpLoad, Timing};
 
 use super::pair::{FAR_IP, NEAR_IP, Pair};
 use super::spread::Spread;
@@ -26,6 +26,7 @@ const LOAD: TcpLoad = TcpLoad {
     pacing: None,
     pace: Pace::Unlimited,
     write_bytes: None,
+    engine: TcpEngine::Kernel,
 };
 const TIMING: Timing = Timing {
     warm_up: Duration::from_millis(500),

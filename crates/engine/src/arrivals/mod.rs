@@ -20,6 +20,8 @@ use datagram::{Checksum, Packet};
 
 /// Arrival times are the kernel's, so that there is no hurry as long as there is room.
 const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(1);
+/// A host may take the processor away between giving a frame to the socket and to the ring.
+const RING_LATE_MAX: Duration = Duration::from_millis(20);
 
 /// Takes what arrives for a flow.
 ///
@@ -92,6 +94,11 @@ impl Arrivals {
         })
     }
 
+    /// Confirms each proof of the near end, as [`ProvenSocket::confirm`] does.
+    pub(crate) fn confirm(&self) -> Result<(), FrameError> {
+        self.proven.confirm()
+    }
+
     /// What the frames of the flow begin with.
     pub(crate) fn mark(&self) -> [u8; 4] {
         self.proven.mark(Kind::Frame)
@@ -115,12 +122,13 @@ impl Arrivals {
     }
 
     /// Decides between ring and socket as soon as one of them has a frame. The kernel gives a frame
-    /// to the ring first: where the socket alone has it, the ring is blind.
+    /// to both, one right after the other: where the socket alone has it for long, the ring is blind.
     fn try_ring(&mut self, on_frame: impl FnMut(Arrival<'_>)) -> Result<Left, FrameError> {
         let sight = self.sight();
         let count = if sight == Sight::Nothing { self.take_batch().map_err(reading())? } else { 0 };
         let has_frame = self.inbox.arrivals().any(|arrival| is_frame(arrival.payload_bytes));
-        match (sight, self.sight()) {
+        let patience = if has_frame { RING_LATE_MAX } else { Duration::ZERO };
+        match (sight, self.sight_within(patience)) {
             (Sight::Nothing, Sight::Nothing) if !has_frame => Ok(Left::Nothing),
             (_, Sight::Frames) => {
                 // A socket that takes in what nobody reads is full soon: no harm but the work.
@@ -136,6 +144,18 @@ impl Arrivals {
                 self.source = Source::Socket;
                 Ok(self.show_batch(count, on_frame))
             }
+        }
+    }
+
+    fn sight_within(&mut self, patience: Duration) -> Sight {
+        const PAUSE: Duration = Duration::from_micros(100);
+        let deadline = clock::now() + patience;
+        loop {
+            let (sight, now) = (self.sight(), clock::now());
+            if sight != Sight::Nothing || now >= deadline {
+                return sight;
+            }
+            clock::sleep_until(now + PAUSE);
         }
     }
 

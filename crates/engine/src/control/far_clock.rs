@@ -62,6 +62,11 @@ impl FarClock {
         Some(Time::from_nanos(near.as_nanos().wrapping_add(best.offset_ns)))
     }
 
+    /// The far end's clock less the near end's.
+    pub(crate) fn offset_ns(&self) -> i64 {
+        self.best.map_or(0, |best| best.offset_ns as i64)
+    }
+
     /// How far times since a start may be apart at the two ends, if the start was fixed at `start`
     /// by what is known here, and `later` is what became known until `now`.
     pub(crate) fn error_since(&self, start: Time, later: &Self, now: Time) -> Duration {

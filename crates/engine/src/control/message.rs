@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use fp_model::{HostFacts, TesterHealth, Trial};
+use fp_model::{Direction, HostFacts, TesterHealth, Trial};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::readable;
-use crate::half::{FlowKey, Half, ReceiverSlot, SenderSlot};
+use crate::half::{ConnectionsSlot, FlowKey, Half, ReceiverSlot, SenderSlot};
+use crate::os::netlink::Mac;
 
 /// The version of the messages; a change that the reader of the version before cannot read makes
 /// a new one.
@@ -71,7 +72,7 @@ pub(crate) enum Message {
     Ready { trial: u64, doors: Vec<Door> },
     /// Near to far: begin at this instant of the far end's clock.
     Start { trial: u64, at_ns: u64 },
-    /// Far to near, at most five times a second for each flow.
+    /// Far to near, about seven times a second for each flow.
     Progress { trial: u64, flow: usize, stretch: usize, seen: Seen },
     /// Far to near: its half of each flow.
     Done { trial: u64, halves: Vec<Half>, health: TesterHealth },
@@ -84,6 +85,9 @@ pub(crate) enum Message {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unheard: bool,
     },
+    /// Near to far: have the connections of all flows in this direction end, by resets if it is an
+    /// abort, and tell of what there was until then. Who opens them is told first.
+    WindDown { trial: u64, direction: Direction, is_abort: bool },
     /// Near to far: end the trial now.
     Stop { trial: u64 },
     /// Either end: the session is over, for a reason worth telling.
@@ -99,6 +103,19 @@ pub(crate) enum Message {
 pub(crate) struct Door {
     pub(crate) port: u16,
     pub(crate) key: FlowKey,
+    /// Of many connections alone, which have no port of a socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) frames: Option<FramesDoor>,
+}
+
+/// How the far end takes frames of many connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FramesDoor {
+    /// Where, for whoever is on the same link.
+    pub(crate) mac: Mac,
+    /// Into how many parts both ends cut the load.
+    pub(crate) shards: u16,
 }
 
 /// What one end saw of a flow during a few slots.
@@ -107,6 +124,10 @@ pub(crate) struct Door {
 pub(crate) enum Seen {
     Sent(SenderSlot),
     Received(ReceiverSlot),
+    /// Of many connections, by the end that opened them.
+    Client(ConnectionsSlot),
+    /// By the other one.
+    Server(ConnectionsSlot),
 }
 
 /// Why bytes are no message.
@@ -218,7 +239,7 @@ mod tests {
     use std::time::Duration;
 
     use fp_model::{
-        Direction, Dscp, Family, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Rate, Step, Timing,
+        Dscp, Family, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Rate, Step, Timing,
     };
     use proptest::prelude::*;
 

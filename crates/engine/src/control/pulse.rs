@@ -54,7 +54,7 @@ impl Pulse {
             local.set_port(port);
             UdpSocket::bind(local)
         })?;
-        let door = Door { port: socket.local_addr()?.port(), key: random::bytes()? };
+        let door = Door { port: socket.local_addr()?.port(), key: random::bytes()?, frames: None };
         Ok((Self::over(End::Far, socket, &door.key, peer, None)?, door))
     }
 

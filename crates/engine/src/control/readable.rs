@@ -25,5 +25,7 @@ pub(super) fn facts<'de, D: Deserializer<'de>>(from: D) -> Result<HostFacts, D::
         kernel: readable(&facts.kernel),
         processors: facts.processors,
         version: readable(&facts.version),
+        clock_source: readable(&facts.clock_source),
+        congestion_control: readable(&facts.congestion_control),
     })
 }

@@ -4,12 +4,14 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use fp_model::{
-    BurstsLoad, Ecn, FlowSpec, FramesLoad, Load, Pace, ProbesLoad, Rate, Sender, TcpLoad, Timing,
-    Trial,
+    BurstsLoad, ConnectionAddresses, ConnectionsLoad, Ecn, FlowSpec, FramesLoad, Load, Pace,
+    ProbesLoad, Rate, Sender, TcpEngine, TcpLoad, Timing, Trial,
 };
 use fp_net::stream::{SPELLS_MAX, Schedule};
 
+use crate::frame_io::Prefix;
 use crate::frames::Head;
+use crate::swarm::{ConnectionNetworks, NotCarried, algorithm_of, covering};
 
 /// Why a trial is not run: a sentence for whoever asked for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +75,25 @@ pub(crate) enum Refusal {
     ManyConnections(u32),
     #[error("a trial with {flows} flows of frames is steady for up to {most} s")]
     ManySeconds { flows: u64, most: u64 },
+    #[error(
+        "near ends may not open many connections here: take a TCP flow of up to {CONNECTIONS_MAX} \
+         connections, or have the far end serve with --allow-connections"
+    )]
+    ConnectionsNotAllowed,
+    #[error(
+        "near ends may not have addresses of their own here, which the program's own TCP needs: \
+         leave out --engine user, or have the far end serve with --allow-connections"
+    )]
+    UserEngineNotAllowed,
+    #[error("of the program's own TCP: {0}")]
+    NotCarried(NotCarried),
+    #[error(
+        "{0} is in no network in which near ends may have addresses here, which are {1}: have the \
+         far end serve with --allow-connections and more networks"
+    )]
+    Network(Prefix, ConnectionNetworks),
+    #[error("many connections have the ports of their plan, not one of their own")]
+    PortOfConnections,
     #[error("a rate is at most {most} bit/s, not {0}", most = RATE_MAX.as_bps())]
     Rate(u64),
 }
@@ -101,8 +122,8 @@ const TURNS_MAX: u128 = SPELLS_MAX as u128 / 4;
 /// More than any interface carries.
 const RATE_MAX: Rate = Rate::bps(1_000_000_000_000);
 
-/// Whether the far end runs `trial`.
-pub(crate) fn admit(trial: &Trial) -> Result<(), Refusal> {
+/// Whether the far end runs `trial`, in which connections have addresses of these networks alone.
+pub(crate) fn admit(trial: &Trial, networks: &ConnectionNetworks) -> Result<(), Refusal> {
     if trial.name.len() > NAME_BYTES_MAX {
         return Err(Refusal::Name(trial.name.len()));
     }
@@ -124,7 +145,8 @@ pub(crate) fn admit(trial: &Trial) -> Result<(), Refusal> {
             Load::Probes(load) => admit_probes(load)?,
             Load::Frames(load) => admit_frames(load, timing)?,
             Load::Bursts(load) => admit_bursts(load)?,
-            Load::Tcp(load) => admit_tcp(load, timing)?,
+            Load::Tcp(load) => admit_tcp(load, timing, networks)?,
+            Load::Connections(load) => admit_connections(flow, load, networks)?,
         }
     }
     admit_number_of_connections(trial)?;
@@ -135,7 +157,7 @@ pub(crate) fn admit(trial: &Trial) -> Result<(), Refusal> {
 fn admit_bearing(flow: &FlowSpec) -> Result<(), Refusal> {
     let ports = match &flow.load {
         Load::Tcp(load) => load.connections,
-        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => 1,
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => 1,
     };
     match flow.near_port {
         Some(0) => return Err(Refusal::Port),
@@ -146,7 +168,7 @@ fn admit_bearing(flow: &FlowSpec) -> Result<(), Refusal> {
     }
     match (flow.ecn, &flow.load) {
         (Ecn::NotEct, _) => Ok(()),
-        (_, Load::Tcp(_)) => Err(Refusal::EcnOfTcp),
+        (_, Load::Tcp(_) | Load::Connections(_)) => Err(Refusal::EcnOfTcp),
         (Ecn::Ce, _) => Err(Refusal::CongestionExperienced),
         (Ecn::Ect0 | Ecn::Ect1, _) => Ok(()),
     }
@@ -157,14 +179,14 @@ fn admit_beginning(flow: &FlowSpec, timing: &Timing) -> Result<(), Refusal> {
         _ if flow.begins.is_zero() => Ok(()),
         Load::Probes(_) | Load::Bursts(_) => Err(Refusal::BeginsLater),
         _ if flow.begins >= timing.warm_up + timing.steady => Err(Refusal::BeginsTooLate),
-        Load::Frames(_) | Load::Tcp(_) => Ok(()),
+        Load::Frames(_) | Load::Tcp(_) | Load::Connections(_) => Ok(()),
     }
 }
 
 fn admit_number_of_connections(trial: &Trial) -> Result<(), Refusal> {
     let of = |flow: &FlowSpec| match &flow.load {
         Load::Tcp(load) => load.connections,
-        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => 0,
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => 0,
     };
     // Each flow has no more than the trial may have.
     match trial.flows.iter().map(of).sum() {
@@ -180,6 +202,36 @@ fn admit_number_of_seconds(trial: &Trial) -> Result<(), Refusal> {
         return Err(Refusal::ManySeconds { flows, most: FRAME_SECONDS_MAX / flows });
     }
     Ok(())
+}
+
+/// What else cannot be is told by whoever makes the connections.
+fn admit_connections(
+    flow: &FlowSpec,
+    load: &ConnectionsLoad,
+    networks: &ConnectionNetworks,
+) -> Result<(), Refusal> {
+    if networks.is_empty() {
+        return Err(Refusal::ConnectionsNotAllowed);
+    }
+    if flow.near_port.is_some() {
+        return Err(Refusal::PortOfConnections);
+    }
+    if load.stages.len() > STEPS_MAX {
+        return Err(Refusal::Steps(load.stages.len()));
+    }
+    admit_addresses(&load.addresses, networks)
+}
+
+/// This end answers for its own and sends to the others.
+fn admit_addresses(
+    addresses: &ConnectionAddresses,
+    networks: &ConnectionNetworks,
+) -> Result<(), Refusal> {
+    let ranges = [addresses.clients, addresses.servers];
+    match ranges.iter().find(|range| !networks.hold(range)) {
+        Some(range) => Err(Refusal::Network(covering(range), networks.clone())),
+        None => Ok(()),
+    }
 }
 
 fn admit_probes(load: &ProbesLoad) -> Result<(), Refusal> {
@@ -238,7 +290,7 @@ fn admit_pace(pace: &Pace, timing: &Timing) -> Result<(), Refusal> {
 fn admit_number_of_bursts(trial: &Trial) -> Result<(), Refusal> {
     let of = |load: &Load| match load {
         Load::Bursts(load) => u64::from(load.bursts),
-        Load::Probes(_) | Load::Frames(_) | Load::Tcp(_) => 0,
+        Load::Probes(_) | Load::Frames(_) | Load::Tcp(_) | Load::Connections(_) => 0,
     };
     let bursts = trial.flows.iter().map(|flow| of(&flow.load)).sum();
     if bursts > BURSTS_MAX { Err(Refusal::ManyBursts(bursts)) } else { Ok(()) }
@@ -263,7 +315,18 @@ fn admit_rate(rate: Rate) -> Result<(), Refusal> {
     }
 }
 
-fn admit_tcp(load: &TcpLoad, timing: &Timing) -> Result<(), Refusal> {
+fn admit_tcp(
+    load: &TcpLoad,
+    timing: &Timing,
+    networks: &ConnectionNetworks,
+) -> Result<(), Refusal> {
+    if let TcpEngine::User { addresses } = &load.engine {
+        if networks.is_empty() {
+            return Err(Refusal::UserEngineNotAllowed);
+        }
+        algorithm_of(load).map_err(Refusal::NotCarried)?;
+        admit_addresses(addresses, networks)?;
+    }
     if !(1..=CONNECTIONS_MAX).contains(&load.connections) {
         return Err(Refusal::Connections(load.connections));
     }
@@ -293,7 +356,10 @@ fn admit_tcp(load: &TcpLoad, timing: &Timing) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::{BurstSpacing, CongestionControl, Direction, Dscp, Family, FrameSizes, Step};
+    use fp_model::{
+        AddressRange, BurstSpacing, Close, CongestionControl, ConnectionAddresses, Direction, Dscp,
+        Family, FramePorts, FrameSizes, PortRange, Step,
+    };
 
     use super::*;
 
@@ -301,7 +367,7 @@ mod tests {
         let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(64), pace });
         let (direction, family, dscp) = (Direction::Download, Family::Ipv4, Dscp::BEST_EFFORT);
         let flow = FlowSpec::new(direction, family, dscp, load);
-        admit(&Trial { name: "test".into(), flows: vec![flow], timing: timing() })
+        admitted_all(vec![flow], timing())
     }
 
     fn timing() -> Timing {
@@ -348,7 +414,7 @@ mod tests {
         };
         let second = Duration::from_secs(1);
         let timing = Timing { warm_up: second, steady: second, settle: second };
-        let admitted = |flows| admit(&Trial { name: "test".into(), flows, timing });
+        let admitted = |flows| admitted_all(flows, timing);
         assert_eq!(admitted(vec![bursts(50_000, 1)]), Ok(()));
         let halves = vec![bursts(25_000, 1), bursts(25_001, 1)];
         assert_eq!(admitted(halves), Err(Refusal::ManyBursts(50_001)));
@@ -367,6 +433,7 @@ mod tests {
             pacing: None,
             pace,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT, Load::Tcp(load))
     }
@@ -382,7 +449,8 @@ mod tests {
     }
 
     fn admitted_all(flows: Vec<FlowSpec>, timing: Timing) -> Result<(), Refusal> {
-        admit(&Trial { name: "test".into(), flows, timing })
+        let networks = ConnectionNetworks::for_benchmarks();
+        admit(&Trial { name: "test".into(), flows, timing }, &networks)
     }
 
     #[test]
@@ -416,6 +484,89 @@ mod tests {
         let after = |millis, flow| FlowSpec { begins: Duration::from_millis(millis), ..flow };
         assert_eq!(admitted(after(1999, bulk(1))), Ok(()));
         assert_eq!(admitted(after(2000, frames())), Err(Refusal::BeginsTooLate));
+    }
+
+    #[test]
+    fn connections_are_admitted_where_the_far_end_lets_them_be() {
+        let range = |network: &str, count| AddressRange {
+            network: network.parse().unwrap(),
+            prefix_bits: 16,
+            first: 1,
+            count,
+        };
+        let connections = |clients: AddressRange| {
+            let load = ConnectionsLoad {
+                stages: Vec::new(),
+                setup_rate_max: None,
+                mix: Vec::new(),
+                lifetime: None,
+                close: Close::Fin,
+                addresses: ConnectionAddresses {
+                    clients,
+                    servers: range("198.19.0.0", 1),
+                    client_ports: PortRange { first: 1024, last: 65_535 },
+                    server_ports: PortRange { first: 80, last: 80 },
+                    translated: false,
+                },
+                mss_bytes: 1400,
+                window_bytes: 65_535,
+                retransmissions_max: ConnectionsLoad::RETRANSMISSIONS_MAX,
+                syn_retransmissions_max: ConnectionsLoad::SYN_RETRANSMISSIONS_MAX,
+                ports: FramePorts::PacketSockets,
+            };
+            let load = Load::Connections(load);
+            FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT, load)
+        };
+        let usual = connections(range("198.18.0.0", 100));
+        let trial = Trial { name: "test".into(), flows: vec![usual.clone()], timing: timing() };
+        assert_eq!(admit(&trial, &ConnectionNetworks::for_benchmarks()), Ok(()));
+        let refused = admit(&trial, &ConnectionNetworks::NONE);
+        assert_eq!(refused, Err(Refusal::ConnectionsNotAllowed));
+        let strangers = admitted_all(vec![connections(range("10.0.0.0", 100))], timing());
+        assert!(matches!(strangers, Err(Refusal::Network(..))), "{strangers:?}");
+        let at_a_port = FlowSpec { near_port: Some(1), ..usual };
+        assert_eq!(admitted_all(vec![at_a_port], timing()), Err(Refusal::PortOfConnections));
+    }
+
+    #[test]
+    fn tcp_of_our_own_is_admitted_where_it_may_have_addresses() {
+        let range = |network: &str| AddressRange {
+            network: network.parse().unwrap(),
+            prefix_bits: 16,
+            first: 1,
+            count: 1,
+        };
+        let flow = |clients: &str, sender, congestion_control| {
+            let mut flow = tcp(2, sender, Pace::Unlimited);
+            let Load::Tcp(load) = &mut flow.load else { panic!("another load") };
+            load.congestion_control = congestion_control;
+            let addresses = ConnectionAddresses {
+                clients: range(clients),
+                servers: range("198.19.0.0"),
+                client_ports: PortRange { first: 49_152, last: 49_153 },
+                server_ports: PortRange { first: 80, last: 80 },
+                translated: false,
+            };
+            load.engine = TcpEngine::User { addresses };
+            Trial { name: "test".into(), flows: vec![flow], timing: timing() }
+        };
+        let networks = ConnectionNetworks::for_benchmarks();
+        let reno = CongestionControl::Reno;
+        let usual = flow("198.18.0.0", Sender::Bulk, reno);
+        assert_eq!(admit(&usual, &networks), Ok(()));
+        assert_eq!(admit(&usual, &ConnectionNetworks::NONE), Err(Refusal::UserEngineNotAllowed));
+        let strangers = admit(&flow("10.0.0.0", Sender::Bulk, reno), &networks);
+        assert!(matches!(strangers, Err(Refusal::Network(..))), "{strangers:?}");
+        let bbr = CongestionControl::Bbr;
+        assert_eq!(
+            admit(&flow("198.18.0.0", Sender::Bulk, bbr), &networks),
+            Err(Refusal::NotCarried(NotCarried::CongestionControl(bbr)))
+        );
+        let transfer = Sender::Transfer { bytes: 1 };
+        assert_eq!(
+            admit(&flow("198.18.0.0", transfer, reno), &networks),
+            Err(Refusal::NotCarried(NotCarried::Application))
+        );
     }
 
     #[test]

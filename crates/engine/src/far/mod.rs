@@ -17,6 +17,7 @@ use rustls::ServerConfig;
 
 use crate::control::{DEFAULT_PORT, FarAddress, Host, Identity, Pairing, Secret, socket, tls};
 use crate::os::wake::{Interest, wait};
+use crate::swarm::{Claims, ConnectionNetworks};
 use crate::{DataPorts, StopFlag};
 use guests::Guests;
 pub use tally::Figures;
@@ -29,6 +30,8 @@ pub struct ServerOptions {
     pub listen: Option<SocketAddr>,
     /// Where a firewall opens only some ports for data connections.
     pub data_ports: DataPorts,
+    /// Where near ends may have addresses of many connections.
+    pub connection_networks: ConnectionNetworks,
     pub max_sessions: usize,
     pub identity: Identity,
     pub log: Log,
@@ -52,6 +55,8 @@ struct House {
     tls: Arc<ServerConfig>,
     secret: Secret,
     data_ports: DataPorts,
+    connection_networks: ConnectionNetworks,
+    claims: Claims,
     guests: Arc<Guests>,
     tally: Tally,
     stop: StopFlag,
@@ -116,7 +121,8 @@ impl Server {
     /// # Errors
     /// A sentence on why the address cannot be listened on.
     pub fn bind(options: ServerOptions) -> Result<Self, ServeError> {
-        let ServerOptions { listen, data_ports, max_sessions, identity, log } = options;
+        let ServerOptions { listen, data_ports, connection_networks, max_sessions, identity, log } =
+            options;
         let tls = tls::far_end(&identity).map_err(ServeError::Key)?;
         let secret = identity.secret();
         let listener = socket::listen(listen).map_err(|error| not_listening(listen, error))?;
@@ -124,6 +130,8 @@ impl Server {
             tls,
             secret: secret.clone(),
             data_ports,
+            connection_networks,
+            claims: Claims::default(),
             guests: Arc::new(Guests::at_most(max_sessions)),
             tally: Tally::default(),
             stop: StopFlag::default(),

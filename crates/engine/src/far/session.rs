@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use fp_model::{Family, FlowSpec, TesterHealth, Time, Trial};
+use fp_model::{Direction, Family, FlowSpec, TesterHealth, Time, Trial};
+use fp_net::swarm::Stop;
 use rustls::ServerConnection;
 
 use super::guests::Guest;
@@ -24,15 +25,16 @@ use crate::control::message::{
 use crate::control::pairing::Token;
 use crate::control::pulse::Pulse;
 use crate::control::{host_facts, socket};
-use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, RunningFlows};
+use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
 use crate::os::{clock, interfaces, random};
+use crate::swarm;
 
 /// From the first byte to the token: the whole of it, not each wait.
 const ENTRY_MAX: Duration = Duration::from_secs(5);
 const PARTING_MAX: Duration = Duration::from_millis(500);
 const LOOK_UP: Duration = Duration::from_millis(100);
-/// A near end that obeys says three words in a trial; each may have the greatest length.
+/// A near end that obeys says five words in a trial; each may have the greatest length.
 const UNREAD_MAX: usize = 64;
 
 /// Why a stranger did not become a guest.
@@ -252,6 +254,9 @@ impl<'a> Session<'a> {
         match message {
             Message::Prepare { trial, spec } => self.prepare(trial, &spec),
             Message::Start { trial, at_ns } => self.start(trial, Time::from_nanos(at_ns)),
+            Message::WindDown { trial, direction, is_abort } => {
+                self.wind_down(trial, direction, is_abort);
+            }
             Message::Stop { trial } => {
                 self.running.take_if(|running| running.id == trial);
             }
@@ -271,7 +276,8 @@ impl<'a> Session<'a> {
     }
 
     fn open(&mut self, trial: u64, spec: &Trial) -> Result<Vec<Door>, String> {
-        admission::admit(spec).map_err(|refusal| refusal.to_string())?;
+        let networks = &self.house.connection_networks;
+        admission::admit(spec, networks).map_err(|refusal| refusal.to_string())?;
         let mut doors = Vec::with_capacity(spec.flows.len());
         let mut halves = Vec::with_capacity(spec.flows.len());
         for (flow, flow_spec) in spec.flows.iter().enumerate() {
@@ -296,12 +302,28 @@ impl<'a> Session<'a> {
         whole: &Trial,
     ) -> Result<(Door, FlowHalf), String> {
         let key = random::bytes().map_err(|error| format!("no random bytes: {error}"))?;
-        let ports = &self.house.data_ports;
-        let (at, peer) = self.meeting_place(spec.family);
-        let (opening, port) = flow::listen(at, ports, spec, peer)?;
+        let (opening, port, frames) = match swarm::connections_of(spec, &whole.timing) {
+            Some((by_frames, load)) => {
+                let ends = [self.local.ip(), self.peer.ip()];
+                let listening = swarm::listen(ends, &by_frames, &load, &self.house.claims);
+                let listening = listening.map_err(|error| error.to_string())?;
+                let door = listening.door();
+                (Opening::AwaitFrames(Box::new(listening)), 0, Some(door))
+            }
+            None => {
+                let (opening, port) = self.listen(spec)?;
+                (opening, port, None)
+            }
+        };
         let (spec, timing) = (spec.clone(), whole.timing);
         let half = FlowHalf { end: End::Far, trial, flow, spec, timing, key, opening };
-        Ok((Door { port, key }, half))
+        Ok((Door { port, key, frames }, half))
+    }
+
+    fn listen(&self, spec: &FlowSpec) -> Result<(Opening, u16), String> {
+        let ports = &self.house.data_ports;
+        let (at, peer) = self.meeting_place(spec.family);
+        flow::listen(at, ports, spec, peer)
     }
 
     /// Where the near end is awaited, and from where if that is known: which address of the other
@@ -327,6 +349,15 @@ impl<'a> Session<'a> {
             // Its failure or its end is on its way to the near end.
             _ => {}
         }
+    }
+
+    /// A trial that is over has told of all there was.
+    fn wind_down(&self, trial: u64, direction: Direction, is_abort: bool) {
+        let Some(running) = self.running.as_ref().filter(|running| running.id == trial) else {
+            return;
+        };
+        let stop = if is_abort { Stop::Abort } else { Stop::RampDown };
+        running.flows.wind_down(swarm::role_of(End::Far, direction), stop);
     }
 
     fn fail(&mut self, trial: u64, reason: String, unheard: bool) {

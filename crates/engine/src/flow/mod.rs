@@ -5,18 +5,22 @@ mod stretch;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fp_model::{FlowSpec, TesterHealth, Time, Timing};
+use fp_net::swarm::{Role, Stop};
 
 use crate::Lease;
 use crate::control::line::{End, LineError};
-use crate::control::message::{Message, Seen};
+use crate::control::message::{FramesDoor, Message, Seen};
+use crate::frames::Conductor;
 use crate::half::{FlowKey, Half};
 use crate::os::clock;
 use crate::os::effort::Effort;
+use crate::swarm;
 
 use sockets::Opened;
 pub(crate) use sockets::listen;
@@ -71,6 +75,12 @@ pub(crate) enum Opening {
         socket: UdpSocket,
         peer: Option<IpAddr>,
     },
+    /// By frames.
+    DialFrames {
+        far: IpAddr,
+        door: Option<FramesDoor>,
+    },
+    AwaitFrames(Box<swarm::Listening>),
 }
 
 /// All that a flow's thread needs.
@@ -107,12 +117,14 @@ impl RunningFlows {
         post: &Sender<Mail>,
     ) -> io::Result<Self> {
         let mut running = Self { lease, starts: Vec::new(), threads: Vec::new() };
-        for half in halves {
+        let conductors = Conductor::for_host();
+        for (half, conductor) in halves.into_iter().zip(conductors.iter().cycle()) {
             let (start, started) = mpsc::channel();
             let (lease, post) = (running.lease.clone(), post.clone());
+            let conductor = Arc::clone(conductor);
             let name = format!("flow {}", half.flow);
             let thread = thread::Builder::new().name(name).spawn(move || {
-                half.run(&started, &lease, &post);
+                half.run(&started, &lease, &conductor, &post);
             })?;
             running.starts.push(start);
             running.threads.push(thread);
@@ -126,6 +138,11 @@ impl RunningFlows {
             // A flow that has ended already has told why.
             let _ = start.send(at);
         }
+    }
+
+    /// Has all flows of connections in which this end has such a role come to an end.
+    pub(crate) fn wind_down(&self, role: Role, stop: Stop) {
+        self.lease.wind_down(role, stop);
     }
 
     pub(crate) const fn count(&self) -> usize {
@@ -144,13 +161,19 @@ impl Drop for RunningFlows {
 }
 
 impl FlowHalf {
-    fn run(self, started: &Receiver<Time>, lease: &Lease, post: &Sender<Mail>) {
+    fn run(
+        self,
+        started: &Receiver<Time>,
+        lease: &Lease,
+        conductor: &Arc<Conductor>,
+        post: &Sender<Mail>,
+    ) {
         let (trial, flow) = (self.trial, self.flow);
         // Nobody reads the mail of a session that is over.
         let tell = |news| drop(post.send(Mail::Flow { trial, flow, news }));
         let _last_words = LastWords(&tell);
         let mut effort = Effort::begin();
-        let outcome = self.run_opened(started, lease, &tell, &mut effort);
+        let outcome = self.run_opened(started, lease, conductor, &tell, &mut effort);
         let ended = outcome.map(|half| Ended {
             half,
             longest_stall: effort.longest_stall(),
@@ -164,12 +187,22 @@ impl FlowHalf {
         self,
         started: &Receiver<Time>,
         lease: &Lease,
+        conductor: &Arc<Conductor>,
         tell: &dyn Fn(News),
         effort: &mut Effort,
     ) -> Result<Half, String> {
-        let opened = Opened::meet(self.end, self.opening, &self.spec, &self.key, lease)?;
+        let mut opened = Opened::meet(
+            self.end,
+            self.opening,
+            (&self.spec, &self.timing),
+            &self.key,
+            lease,
+            conductor,
+        )?;
         tell(News::Open);
-        let start = await_start(started, lease)?;
+        // Near ends begin when their flows are confirmed, and have nothing to confirm.
+        let confirm = || if self.end == End::Far { opened.confirm() } else { Ok(()) };
+        let start = await_start(started, lease, confirm)?;
         *effort = Effort::begin();
         let mut stretches = Stretches::of(&self.timing, tell, effort);
         let half = opened.run(self.end, &self.spec, &self.timing, start, lease, &mut stretches);
@@ -190,9 +223,15 @@ impl Drop for LastWords<'_> {
     }
 }
 
-fn await_start(started: &Receiver<Time>, lease: &Lease) -> Result<Time, String> {
-    const LOOK_UP: Duration = Duration::from_millis(50);
+/// The near end says the start when all its flows are confirmed; until then it may have missed that.
+fn await_start(
+    started: &Receiver<Time>,
+    lease: &Lease,
+    mut confirm: impl FnMut() -> Result<(), String>,
+) -> Result<Time, String> {
+    const LOOK_UP: Duration = Duration::from_millis(10);
     loop {
+        confirm()?;
         match started.recv_timeout(LOOK_UP) {
             Ok(at) => return Ok(at),
             Err(RecvTimeoutError::Timeout) if lease.is_live(clock::now()) => {}
@@ -211,11 +250,14 @@ pub(crate) fn note_health(health: &mut TesterHealth, ended: &Ended) {
         }
         Half::FramesSender(half) => (0, None, half.packet_sockets_refused),
         Half::BurstsReceiver(half) => (half.dropped_frames, half.receiver, false),
-        Half::TcpSender(_)
-        | Half::TcpReceiver(_)
-        | Half::BurstsSender(_)
-        | Half::ProbesNear(_)
-        | Half::ProbesFar(_) => (0, None, false),
+        Half::Connections(half) => {
+            health.longest_stall = health.longest_stall.max(half.longest_stall());
+            health.busiest_thread = health.busiest_thread.max(half.busiest_thread);
+            (half.dropped_frames, None, false)
+        }
+        Half::TcpSender(half) => (half.dropped_frames, None, false),
+        Half::TcpReceiver(half) => (half.dropped_frames, None, false),
+        Half::BurstsSender(_) | Half::ProbesNear(_) | Half::ProbesFar(_) => (0, None, false),
     };
     health.packet_sockets_refused |= refused;
     health.receiver = [health.receiver, receiver].into_iter().flatten().min();

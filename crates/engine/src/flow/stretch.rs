@@ -8,8 +8,9 @@ use super::News;
 use crate::control::message::Seen;
 use crate::os::effort::Effort;
 
-/// About the length of a stretch: five messages a second.
-const STRETCH: Duration = Duration::from_millis(200);
+/// About the length of a stretch: beats are at most 200 ms long, so that there are at least five
+/// messages a second, and seven in a short trial.
+const STRETCH: Duration = Duration::from_millis(150);
 
 /// How many beats of a trial make a stretch.
 pub(crate) fn slots_per_stretch(timing: &Timing) -> usize {
@@ -58,7 +59,9 @@ fn added(before: Seen, seen: Seen) -> Seen {
     match (before, seen) {
         (Seen::Sent(before), Seen::Sent(seen)) => Seen::Sent(before.and(seen)),
         (Seen::Received(before), Seen::Received(seen)) => Seen::Received(before.and(seen)),
-        // A half either sends or receives.
+        (Seen::Client(before), Seen::Client(seen)) => Seen::Client(before.and(seen)),
+        (Seen::Server(before), Seen::Server(seen)) => Seen::Server(before.and(seen)),
+        // A half sees one of these alone.
         (_, seen) => seen,
     }
 }
@@ -89,7 +92,7 @@ mod tests {
             stretches.on_slot(slot, Seen::Sent(seen));
         }
         stretches.flush();
-        // Four slots of 50 ms in 200 ms: 1+2+4+8, 16+32+64+128, 256+512.
-        assert_eq!(*told.borrow(), [(0, 15), (1, 240), (2, 768)]);
+        // Three slots of 50 ms in 150 ms: 1+2+4, 8+16+32, 64+128+256, 512.
+        assert_eq!(*told.borrow(), [(0, 7), (1, 56), (2, 448), (3, 512)]);
     }
 }

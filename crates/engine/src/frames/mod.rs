@@ -1,5 +1,6 @@
 //! Streams of numbered UDP frames at an exact rate: one end sends, the other one counts.
 
+mod conductor;
 mod outlet;
 mod receiver;
 mod sender;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use fp_model::{Family, FramesLoad, PacketLayout};
 
+pub(crate) use conductor::Conductor;
 pub(crate) use receiver::{listen, receive};
-pub(crate) use sender::send;
 
 use crate::udp::FrameError;
 
@@ -96,16 +97,28 @@ impl Head {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::{FrameSizes, Pace, Rate, Timing};
     use std::thread;
+
+    use fp_model::{FrameSizes, Pace, Rate, Time, Timing};
 
     use super::*;
     use crate::arrivals::Unshown;
-    use crate::half::{FramesReceiverHalf, FramesSenderHalf};
+    use crate::half::{FramesReceiverHalf, FramesSenderHalf, SenderSlot};
     use crate::lease::Lease;
     use crate::os::clock;
     use crate::udp::ProvenSocket;
     use crate::udp::tests::{again, long_lease, proven_pair};
+
+    fn send(
+        proven: &ProvenSocket,
+        stream: Stream<'_, FramesLoad>,
+        timing: &Timing,
+        start: Time,
+        lease: &Lease,
+        progress: &mut dyn FnMut(usize, SenderSlot),
+    ) -> Result<FramesSenderHalf, FrameError> {
+        Conductor::default().send(again(proven), stream, timing, start, lease, progress)
+    }
 
     /// 10,000 frames of 1,000 bytes a second.
     fn load() -> FramesLoad {
@@ -168,6 +181,64 @@ mod tests {
                 assert_eq!(steady_bytes, sent.frames.sent_frames * 1000);
             }
         }
+    }
+
+    #[test]
+    fn one_thread_sends_the_frames_of_many_flows_each_at_its_own_rate() {
+        let lease = long_lease();
+        let pairs = [(); 5].map(|()| proven_pair(Family::Ipv4, &lease));
+        // 1000, 2000 … 5000 frames a second, for 0.5 s.
+        let loads = [8, 16, 24, 32, 40]
+            .map(|mbps| FramesLoad { pace: Pace::Constant { rate: Rate::mbps(mbps) }, ..load() });
+        let start = clock::now() + Duration::from_millis(50);
+        let conductor = Conductor::default();
+        let shown = std::sync::Mutex::new(Vec::new());
+        let sent = thread::scope(|scope| {
+            let flows: Vec<_> = pairs.iter().zip(&loads).collect();
+            let threads = flows.into_iter().map(|((near, _), load)| {
+                let (conductor, lease, shown) = (&conductor, &lease, &shown);
+                scope.spawn(move || {
+                    let mut seen = 0;
+                    let stream = stream(Family::Ipv4, load);
+                    let near = again(near);
+                    let half =
+                        conductor.send(near, stream, &TIMING, start, lease, &mut |slot, _| {
+                            assert_eq!(slot, seen, "slots are shown in turn");
+                            seen += 1;
+                        });
+                    shown.lock().unwrap().push(seen);
+                    half.unwrap()
+                })
+            });
+            let threads: Vec<_> = threads.collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(shown.into_inner().unwrap(), [TIMING.beats().len(); 5]);
+        let planned: Vec<_> = sent.iter().map(|half| half.frames.planned_frames).collect();
+        assert_eq!(planned, [500, 1000, 1500, 2000, 2500]);
+        for (half, (_, far)) in sent.iter().zip(&pairs) {
+            assert!(half.frames.sent_frames <= half.frames.planned_frames);
+            // All that left is in the socket of its own flow, with nobody else's.
+            let marked = far.mark(crate::udp::Kind::Frame);
+            far.socket.set_nonblocking(true).unwrap();
+            let mut datagram = [0; 2048];
+            let mut sequences = Vec::new();
+            while let Ok(bytes) = far.socket.recv(&mut datagram) {
+                // The socket has been shown the flow's key as well.
+                if let Some(head) = Head::read(&datagram[..bytes], marked) {
+                    assert_eq!(bytes, 954);
+                    sequences.push(head.sequence);
+                }
+            }
+            assert!(!sequences.is_empty() && sequences.is_sorted_by(|one, next| one < next));
+        }
+        // Whoever comes after all are through conducts again.
+        let load = &loads[0];
+        let late = stream(Family::Ipv4, load);
+        let start = clock::now();
+        let again =
+            conductor.send(again(&pairs[0].0), late, &TIMING, start, &lease, &mut |_, _| {});
+        assert_eq!(again.unwrap().frames.planned_frames, 500);
     }
 
     #[test]

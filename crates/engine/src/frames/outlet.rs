@@ -15,8 +15,8 @@ const WHOLE_ABOVE_FRAMES_PER_SECOND: u64 = 50_000;
 
 /// Either way leads to nobody but the peer that has shown the flow's key.
 #[derive(Debug)]
-pub(super) enum Outlet<'a> {
-    Datagrams(Datagrams<'a>),
+pub(super) enum Outlet {
+    Datagrams(Datagrams),
     Whole(WholeFrames),
 }
 
@@ -28,23 +28,23 @@ pub(super) struct Outgoing {
     pub(super) head: HeadBytes,
 }
 
-impl<'a> Outlet<'a> {
+impl Outlet {
     /// For frames whose payload has one of these lengths, in turn.
     pub(super) fn open(
-        proven: &'a ProvenSocket,
+        proven: ProvenSocket,
         payloads_bytes: &[usize],
         frames_per_second: u64,
     ) -> Self {
         let mut refused = false;
         if frames_per_second > WHOLE_ABOVE_FRAMES_PER_SECOND {
-            match WholeFrames::of_flow(proven, payloads_bytes) {
+            match WholeFrames::of_flow(&proven, payloads_bytes) {
                 Ok(Some(whole)) => return Self::Whole(whole),
                 // Whatever stands in the way, the socket has shown that it leads to the peer.
                 Ok(None) => {}
                 Err(error) => refused = error.kind() == io::ErrorKind::PermissionDenied,
             }
         }
-        Self::Datagrams(Datagrams::new(&proven.socket, payloads_bytes, refused))
+        Self::Datagrams(Datagrams::new(proven.socket, payloads_bytes, refused))
     }
 
     /// Frames that were to leave whole do not, for want of a right.
@@ -74,16 +74,16 @@ impl<'a> Outlet<'a> {
 
 /// What the host's UDP and IP make frames of.
 #[derive(Debug)]
-pub(super) struct Datagrams<'a> {
-    socket: &'a UdpSocket,
+pub(super) struct Datagrams {
+    socket: UdpSocket,
     /// What follows the head in the longest frame, and how much of it in each length of the cycle.
     padding: Vec<u8>,
     paddings_bytes: Vec<usize>,
     packet_sockets_refused: bool,
 }
 
-impl<'a> Datagrams<'a> {
-    fn new(socket: &'a UdpSocket, payloads_bytes: &[usize], packet_sockets_refused: bool) -> Self {
+impl Datagrams {
+    fn new(socket: UdpSocket, payloads_bytes: &[usize], packet_sockets_refused: bool) -> Self {
         let paddings_bytes: Vec<_> =
             payloads_bytes.iter().map(|payload_bytes| payload_bytes - HEAD_BYTES).collect();
         let padding = vec![0; paddings_bytes.iter().copied().max().unwrap_or(0)];
@@ -96,6 +96,6 @@ impl<'a> Datagrams<'a> {
             datagram.head = frame.head;
             datagram.padding = &self.padding[..self.paddings_bytes[frame.place]];
         }
-        udp::send_batch(self.socket, &datagrams[..frames.len().min(BATCH)])
+        udp::send_batch(&self.socket, &datagrams[..frames.len().min(BATCH)])
     }
 }

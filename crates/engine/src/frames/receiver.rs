@@ -10,7 +10,7 @@ use crate::arrivals::{Arrivals, Left};
 use crate::half::{FramesReceiverHalf, ReceiverSlot};
 use crate::lease::Lease;
 use crate::open_slots::OpenSlots;
-use crate::os::{clock, udp};
+use crate::os::{clock, schedule, udp};
 use crate::udp::{FrameError, ProvenSocket};
 
 /// Opens what the frames of a stream will be taken from: before the first of them leaves.
@@ -36,6 +36,8 @@ pub(crate) fn receive(
     lease: &Lease,
     progress: &mut dyn FnMut(usize, ReceiverSlot),
 ) -> Result<FramesReceiverHalf, FrameError> {
+    // An ordinary user's thread stays ordinary; what it takes too late is dropped, and counted.
+    let _ = schedule::run_rather_than_others();
     let payloads_bytes = stream.payloads_bytes()?;
     let schedule = Arc::new(Schedule::begun_after(stream.begins, stream.load, timing));
     let mark = arrivals.mark();

@@ -10,122 +10,125 @@ use fp_net::stream::{Cursor, DepartureTally, Due, Schedule};
 use super::outlet::{Outgoing, Outlet};
 use super::{HEAD_BYTES, Head, Stream};
 use crate::half::{FramesSenderHalf, SenderSlot};
-use crate::lease::Lease;
-use crate::os::clock;
-use crate::os::schedule::{self, Promptly};
 use crate::os::udp::{self, BATCH};
-use crate::pace::wait_until;
 use crate::udp::{FrameError, Kind, ProvenSocket};
-
-/// Up to this rate the sender sleeps between frames; above it, it watches the clock all the time.
-/// At 40 Mbit/s of 1518-byte frames that is a sixth of a processor, at this rate half of one.
-const SLEEPS_UP_TO_FRAMES_PER_SECOND: u64 = 10_000;
 
 /// A frame later than this is not sent at all. Frames held up by the host leave back to back when
 /// it lets go, and a longer burst of them could overflow a policer that is to be measured: better
 /// to say that they were not sent than to blame the network for their loss.
 const LATENESS_MAX: Duration = Duration::from_millis(5);
 
-/// Sends the frames of a trial when they are due, and says slot by slot how many left.
+/// Sends the frames of a flow when they are due, and says slot by slot how many left.
 ///
 /// A frame belongs to the slot in which it was due. It leaves by a system call of its own as long
 /// as that keeps up with the rate; frames that are overdue share a call, 32 at most.
 /// One 2 GHz core keeps up with 1.1 million whole frames of 64 bytes a second, 900,000 through a UDP
 /// socket, or 9 Gbit/s of 1518 bytes.
-///
-/// # Errors
-/// Frames too short or too long, a socket that fails, a lease that ended.
-pub(crate) fn send(
-    proven: &ProvenSocket,
-    stream: Stream<'_, FramesLoad>,
-    timing: &Timing,
-    start: Time,
-    lease: &Lease,
-    progress: &mut dyn FnMut(usize, SenderSlot),
-) -> Result<FramesSenderHalf, FrameError> {
-    let schedule = Arc::new(Schedule::begun_after(stream.begins, stream.load, timing));
-    let mut sender = FrameSender::new(proven, stream, &schedule, start, lease)?;
-    let _promptly = run_on_time(&schedule);
-    let mut dues = Dues::of(&schedule);
-    let mut slots = Vec::new();
-    for (index, slot) in timing.beats().into_iter().enumerate() {
-        let sent_bytes = sender.send_slot(&mut dues, slot)?;
-        slots.push(SenderSlot { sent_bytes, ..SenderSlot::default() });
-        progress(index, slots[index]);
-    }
-    let sent_by = sender.outlet.sent_by();
-    let packet_sockets_refused = sender.outlet.packet_sockets_refused();
-    let frames = sender.departures.finish(sent_by);
-    Ok(FramesSenderHalf { frames, packet_sockets_refused, slots })
-}
-
-/// Has the current thread woken when it is due, and before ordinary threads if it leaves them most
-/// of the processor: the kernel takes a processor away from real-time threads that never sleep.
-fn run_on_time(schedule: &Schedule) -> Option<Promptly> {
-    // A kernel that refuses wakes it up to 50 µs late, which the watching of the clock covers.
-    let _ = schedule::wake_on_time();
-    let sleeps = schedule.peak_frames_per_second() <= SLEEPS_UP_TO_FRAMES_PER_SECOND;
-    sleeps.then(Promptly::run)
-}
-
-struct FrameSender<'a> {
-    outlet: Outlet<'a>,
-    schedule: &'a Schedule,
-    lease: &'a Lease,
+#[derive(Debug)]
+pub(super) struct FrameSender {
+    outlet: Outlet,
+    schedule: Arc<Schedule>,
+    dues: Dues,
     start: Time,
     departures: DepartureTally,
     catch_up: CatchUp,
     mark: [u8; 4],
     /// How many frames have the lengths of the cycle, one after the other.
     cycle_frames: u64,
+    beats: Vec<Slot>,
+    /// Those of the beats that are over.
+    slots: Vec<SenderSlot>,
+    /// In the beat that is not.
+    sent_bytes: u64,
 }
 
-impl<'a> FrameSender<'a> {
-    fn new(
-        proven: &'a ProvenSocket,
+impl FrameSender {
+    /// # Errors
+    /// Frames too short or too long.
+    pub(super) fn new(
+        proven: ProvenSocket,
         stream: Stream<'_, FramesLoad>,
-        schedule: &'a Arc<Schedule>,
+        timing: &Timing,
         start: Time,
-        lease: &'a Lease,
     ) -> Result<Self, FrameError> {
+        let schedule = Arc::new(Schedule::begun_after(stream.begins, stream.load, timing));
         let payloads_bytes = stream.payloads_bytes()?;
         let cycle_frames = payloads_bytes.len() as u64;
-        let outlet = Outlet::open(proven, &payloads_bytes, schedule.peak_frames_per_second());
         let mark = proven.mark(Kind::Frame);
-        let departures = DepartureTally::new(Arc::clone(schedule));
-        let catch_up = CatchUp::default();
-        Ok(Self { outlet, schedule, lease, start, departures, catch_up, mark, cycle_frames })
+        let outlet = Outlet::open(proven, &payloads_bytes, schedule.peak_frames_per_second());
+        Ok(Self {
+            outlet,
+            dues: Dues::of(&schedule),
+            start,
+            departures: DepartureTally::new(Arc::clone(&schedule)),
+            schedule,
+            catch_up: CatchUp::default(),
+            mark,
+            cycle_frames,
+            beats: timing.beats(),
+            slots: Vec::new(),
+            sent_bytes: 0,
+        })
     }
 
-    /// Sends what is due in `slot` and returns how many bytes left; waits for the end of the slot
-    /// unless nothing is ever due after it.
-    fn send_slot(&mut self, dues: &mut Dues<'_>, slot: Slot) -> Result<u64, FrameError> {
-        let mut sent_bytes = 0;
-        loop {
-            // At once, however many they are: a host that cannot keep up would never get past them.
-            dues.pass_over_before(clock::now().since(self.start).saturating_sub(LATENESS_MAX));
-            let Some(first) = dues.take_if(|due| due.at < slot.end) else { break };
-            let now = wait_until(self.start + self.catch_up.leaves_at(first.at), self.lease)?;
-            let passed = now.since(self.start);
-            let mut together = [first; BATCH];
-            let mut count = 0;
-            let mut next = Some(first);
-            while let Some(due) = next {
-                self.catch_up.on_departure(due.at, passed);
-                if passed.saturating_sub(due.at) <= LATENESS_MAX {
-                    together[count] = due;
-                    count += 1;
-                }
-                let is_overdue =
-                    |due: &Due| due.at < slot.end && self.catch_up.leaves_at(due.at) <= passed;
-                next = if count < BATCH { dues.take_if(is_overdue) } else { None };
+    pub(super) fn peak_frames_per_second(&self) -> u64 {
+        self.schedule.peak_frames_per_second()
+    }
+
+    pub(super) fn finish(self) -> FramesSenderHalf {
+        let sent_by = self.outlet.sent_by();
+        let packet_sockets_refused = self.outlet.packet_sockets_refused();
+        let frames = self.departures.finish(sent_by);
+        FramesSenderHalf { frames, packet_sockets_refused, slots: self.slots }
+    }
+
+    /// When there is something to do; `None` when the flow is over.
+    pub(super) fn next_instant(&mut self, now: Time) -> Option<Time> {
+        let slot = self.beats.get(self.slots.len())?;
+        // At once, however many they are: a host that cannot keep up would never get past them.
+        self.dues.pass_over_before(now.since(self.start).saturating_sub(LATENESS_MAX));
+        Some(match self.dues.next {
+            Some(due) if due.at < slot.end => self.start + self.catch_up.leaves_at(due.at),
+            Some(_) => self.start + slot.end,
+            // Nothing is ever due again.
+            None => now,
+        })
+    }
+
+    /// Does what there is to do at its instant: sends what is due, or ends a slot, and says which.
+    ///
+    /// # Errors
+    /// Frames that are longer than any packet, a socket that fails.
+    pub(super) fn proceed(&mut self, now: Time) -> Result<Option<(usize, SenderSlot)>, FrameError> {
+        let index = self.slots.len();
+        let Some(slot) = self.beats.get(index).copied() else { return Ok(None) };
+        if let Some(first) = self.dues.take_if(|due| due.at < slot.end) {
+            self.sent_bytes += self.send_from(first, slot, now)?;
+            return Ok(None);
+        }
+        let seen = SenderSlot { sent_bytes: self.sent_bytes, ..SenderSlot::default() };
+        self.sent_bytes = 0;
+        self.slots.push(seen);
+        Ok(Some((index, seen)))
+    }
+
+    /// Sends this frame and those that are overdue with it; returns how many bytes left.
+    fn send_from(&mut self, first: Due, slot: Slot, now: Time) -> Result<u64, FrameError> {
+        let passed = now.since(self.start);
+        let mut together = [first; BATCH];
+        let mut count = 0;
+        let mut next = Some(first);
+        while let Some(due) = next {
+            self.catch_up.on_departure(due.at, passed);
+            if passed.saturating_sub(due.at) <= LATENESS_MAX {
+                together[count] = due;
+                count += 1;
             }
-            sent_bytes += self.send_frames(&together[..count], now)?;
+            let catch_up = self.catch_up;
+            let is_overdue = |due: &Due| due.at < slot.end && catch_up.leaves_at(due.at) <= passed;
+            next = if count < BATCH { self.dues.take_if(is_overdue) } else { None };
         }
-        if dues.next.is_some() {
-            wait_until(self.start + slot.end, self.lease)?;
-        }
-        Ok(sent_bytes)
+        self.send_frames(&together[..count], now)
     }
 
     /// Returns how many bytes left; frames that find no room in the host are not tried again.
@@ -206,17 +209,18 @@ impl CatchUp {
 }
 
 /// The frames of a schedule, of which the next one is known.
-struct Dues<'a> {
-    schedule: &'a Schedule,
+#[derive(Debug)]
+struct Dues {
+    schedule: Arc<Schedule>,
     after: Cursor,
     next: Option<Due>,
 }
 
-impl<'a> Dues<'a> {
-    fn of(schedule: &'a Schedule) -> Self {
+impl Dues {
+    fn of(schedule: &Arc<Schedule>) -> Self {
         let mut after = schedule.cursor_at(Duration::ZERO);
         let next = schedule.next(&mut after);
-        Self { schedule, after, next }
+        Self { schedule: Arc::clone(schedule), after, next }
     }
 
     fn take_if(&mut self, is_wanted: impl FnOnce(&Due) -> bool) -> Option<Due> {

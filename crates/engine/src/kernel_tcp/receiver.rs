@@ -50,6 +50,9 @@ pub fn receive(
 struct Receiver {
     connections: Vec<Connection>,
     open: usize,
+    /// From the first byte of each to its end: now, and the most since the last cut.
+    active: u32,
+    active_most: u32,
     window_clamp: u32,
     /// All of a transfer.
     transfer_bytes: Option<u64>,
@@ -82,6 +85,8 @@ impl Receiver {
         let schedule = Schedule::new(timing, start, clock::now());
         Self {
             open: connections.len(),
+            active: 0,
+            active_most: 0,
             connections,
             window_clamp: window_clamp(load),
             transfer_bytes: load.transfer_bytes(),
@@ -171,8 +176,10 @@ impl Receiver {
         let cut = ReceiverSlot {
             cut_ns: self.schedule.elapsed(now).as_nanos() as u64,
             received_bytes: self.good_bytes - self.cut_bytes,
+            active_connections: Some(self.active_most),
         };
         self.cut_bytes = self.good_bytes;
+        self.active_most = self.active;
         self.slots.push(cut);
         cut
     }
@@ -180,9 +187,12 @@ impl Receiver {
     /// Reads once from a connection that has something to say.
     fn read(&mut self, index: usize, watch: &Watch) -> Result<(), TcpError> {
         let connection = &mut self.connections[index];
+        let is_first = connection.good_bytes == 0;
         match connection.read(&mut self.unused, self.window_clamp) {
             Ok(0) => self.close(index, watch),
             Ok(bytes) => {
+                self.active += u32::from(is_first);
+                self.active_most = self.active_most.max(self.active);
                 self.last_byte = clock::now();
                 self.first_byte.get_or_insert(self.last_byte);
                 self.good_bytes += bytes as u64;
@@ -197,6 +207,7 @@ impl Receiver {
 
     fn close(&mut self, index: usize, watch: &Watch) -> Result<(), TcpError> {
         self.open -= 1;
+        self.active -= u32::from(self.connections[index].good_bytes > 0);
         watch.remove(&self.connections[index].stream).map_err(TcpError::Watch)
     }
 
@@ -209,6 +220,7 @@ impl Receiver {
             dscp_received: self.connections.iter().map(Connection::dscp_received).collect(),
             whole_good_bytes: self.good_bytes,
             whole_until_ns: self.last_byte.since(self.start).as_nanos() as u64,
+            dropped_frames: 0,
         }
     }
 }

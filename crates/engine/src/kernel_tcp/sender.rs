@@ -386,6 +386,7 @@ impl Sender {
             connections: connections.map(|c| c.counters.steady(&c.stream)).collect(),
             slots: self.slots,
             beats_per_slot: 1,
+            dropped_frames: 0,
         }
     }
 }

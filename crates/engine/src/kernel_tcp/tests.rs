@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use fp_model::{CongestionControl, MicroBursts, Pace, Sender, TcpLoad, Timing};
+use fp_model::{CongestionControl, MicroBursts, Pace, Sender, TcpEngine, TcpLoad, Timing};
 
 use super::*;
 use crate::Bearing;
@@ -23,6 +23,7 @@ const LOAD: TcpLoad = TcpLoad {
     pacing: None,
     pace: Pace::Unlimited,
     write_bytes: None,
+    engine: TcpEngine::Kernel,
 };
 
 const TIMING: Timing = Timing {

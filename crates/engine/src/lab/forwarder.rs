@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::buffer::{Buffer, Pool};
+use super::gateway::{Gateway, GatewayTruth};
 use super::gathering::Gathering;
 use super::lateness::Lateness;
 use super::packet::{corrupt, dscp_if_routed, remark, wire_bytes};
@@ -25,10 +26,17 @@ use crate::os::{clock, schedule};
 /// What the owner of a lab asks of its forwarder.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// To be answered with near to far and far to near.
-    Truth(SyncSender<io::Result<[DirectionTruth; 2]>>),
+    /// To be answered with what has been counted so far.
+    Truth(SyncSender<io::Result<Counted>>),
     /// To be answered with what has been late since it was asked last.
     Lateness(SyncSender<Emulation>),
+}
+
+#[derive(Debug)]
+pub(super) struct Counted {
+    /// Near to far and far to near.
+    pub(super) ways: [DirectionTruth; 2],
+    pub(super) gateway: Option<GatewayTruth>,
 }
 
 /// Both directions of the path.
@@ -109,9 +117,11 @@ impl Forwarder {
         }
     }
 
-    fn truth(&mut self) -> io::Result<[DirectionTruth; 2]> {
+    fn truth(&mut self) -> io::Result<Counted> {
         let (near, far) = (&self.wiring.near, &self.wiring.far);
-        Ok([self.near_to_far.truth(near, far)?, self.far_to_near.truth(far, near)?])
+        let ways = [self.near_to_far.truth(near, far)?, self.far_to_near.truth(far, near)?];
+        let gateway = near.gateway.as_ref().map(Gateway::truth).transpose()?;
+        Ok(Counted { ways, gateway })
     }
 
     /// Sleeps until shortly before the next frame is due, or until there is something to do.

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod forwarder;
+mod gateway;
 mod gathering;
 mod grounds;
 mod lateness;
@@ -27,6 +28,7 @@ use fp_model::Emulation;
 use fp_net::path::PathSpec;
 use rustix::event::{EventfdFlags, eventfd};
 
+pub use gateway::{ConntrackCounters, GatewayTruth};
 pub use grounds::Grounds;
 pub use lateness::LatenessSummary;
 pub use program::{End, Program};
@@ -34,7 +36,7 @@ pub use testbed::Emulated;
 pub use truth::{DirectionTruth, LabTruth};
 pub use wiring::{Families, Namespace};
 
-use forwarder::{Forwarder, Request};
+use forwarder::{Counted, Forwarder, Request};
 use wiring::Wiring;
 
 /// A network that is up. It ends when this value is dropped or the process dies, by whatever.
@@ -58,6 +60,12 @@ pub enum LabError {
     Wiring { what: &'static str, error: io::Error },
     #[error("this host has no IPv6: boot it without ipv6.disable=1, or test with -4")]
     NoIpv6,
+    #[error(
+        "the kernel cannot translate addresses as the gateway of the network is to ({0}): give it \
+         nf_tables with masquerading (modules nf_tables, nft_chain_nat and nft_masq), or take a \
+         network without a gateway"
+    )]
+    NoTranslation(io::Error),
     #[error("cannot run {program}: {error}")]
     Program { program: String, error: io::Error },
     #[error("the emulated network has stopped")]
@@ -114,13 +122,15 @@ impl Lab {
     /// What became of every frame so far.
     pub fn truth(&self) -> Result<LabTruth, LabError> {
         let counted = self.ask(Request::Truth)?;
-        let [near_to_far, far_to_near] = counted.map_err(LabError::wiring("count what it lost"))?;
+        let Counted { ways: [near_to_far, far_to_near], gateway } =
+            counted.map_err(LabError::wiring("count what it lost"))?;
         Ok(LabTruth {
             schema: LabTruth::SCHEMA,
             network: self.network.clone(),
             seed: self.seed,
             near_to_far,
             far_to_near,
+            gateway,
         })
     }
 
@@ -165,8 +175,9 @@ fn forward(
     bell: Arc<OwnedFd>,
     ready: &SyncSender<Result<Ends, LabError>>,
 ) {
-    let prepared = Wiring::lay(families, path.interface_mtu_bytes()).and_then(|wiring| {
-        let ends = (wiring.near.end.clone(), wiring.far.end.clone());
+    let prepared = Wiring::lay(families, path.interface_mtu_bytes(), path.gateway);
+    let prepared = prepared.and_then(|wiring| {
+        let ends = (wiring.near.last().clone(), wiring.far.last().clone());
         let forwarder = Forwarder::new(path, seed, wiring, requests, bell)
             .map_err(LabError::wiring("open its packet sockets"))?;
         Ok((forwarder, ends))

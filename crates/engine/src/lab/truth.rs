@@ -3,7 +3,7 @@
 use fp_net::link::Truth;
 use serde::Serialize;
 
-use super::LatenessSummary;
+use super::{GatewayTruth, LatenessSummary};
 
 /// Both directions of an emulated path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +13,8 @@ pub struct LabTruth {
     pub seed: u64,
     pub near_to_far: DirectionTruth,
     pub far_to_near: DirectionTruth,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayTruth>,
 }
 
 /// What the links of one direction did, and what went wrong beside them.

@@ -6,7 +6,9 @@
 //!  │       eth0 ├──────────┤ near   forwarder   far ├──────────┤ eth0       │
 //!  └────────────┘          └────────────────────────┘          └────────────┘
 //! ```
-//! Nothing has a name on the host: all of it ends with the descriptors that hold it.
+//! A path may have a gateway in the near end's place, with the near end behind it:
+//! [`super::gateway`]. Nothing has a name on the host: all of it ends with the descriptors that
+//! hold it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -14,8 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fp_model::Family;
+use fp_net::path::GatewaySpec;
 
 use super::LabError;
+use super::gateway::Gateway;
 use super::packet::ETHERNET_HEADER_BYTES;
 use super::too_big::Router;
 use crate::os::ethtool::switch_offloads_off;
@@ -43,6 +47,10 @@ impl Namespace {
         self.name
     }
 
+    pub(super) fn network(&self) -> &NetNs {
+        &self.network
+    }
+
     pub fn address(&self, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => self.ipv4.into(),
@@ -52,7 +60,8 @@ impl Namespace {
 
     /// The lines of a hosts file by which both ends find each other.
     pub(super) fn hosts(&self) -> String {
-        let ends = [("near", NEAR_IPV4, NEAR_IPV6), ("far", FAR_IPV4, FAR_IPV6)];
+        let ends = [("near", NEAR_IPV4, NEAR_IPV6), ("far", FAR_IPV4, FAR_IPV6)]
+            .map(|end| if end.0 == self.name { (self.name, self.ipv4, self.ipv6) } else { end });
         let lines = ends.into_iter().flat_map(|(name, ipv4, ipv6)| {
             let has = |family| self.families.contain(family);
             let ipv4 = has(Family::Ipv4).then(|| format!("{ipv4} {name}\n"));
@@ -72,6 +81,12 @@ pub enum Families {
 }
 
 impl Families {
+    /// What is said of IPv4 and of IPv6, as far as the choice goes.
+    pub(super) fn with<T>(self, of: [T; 2]) -> impl Iterator<Item = (Family, T)> {
+        let families = [Family::Ipv4, Family::Ipv6].into_iter().zip(of);
+        families.filter(move |(family, _)| self.contain(*family))
+    }
+
     pub const fn contain(self, family: Family) -> bool {
         match self {
             Self::Both => true,
@@ -94,11 +109,13 @@ pub(super) struct Wiring {
 #[derive(Debug)]
 pub(super) struct Cable {
     pub(super) end: Namespace,
-    end_links: Netlink,
+    pub(super) end_links: Netlink,
     middle_links: Arc<Netlink>,
     /// The interface in the middle.
     pub(super) port: Interface,
-    mtu: u32,
+    pub(super) mtu: u32,
+    /// What the end of the cable is, where it is not the end of the path.
+    pub(super) gateway: Option<Gateway>,
 }
 
 /// The block that RFC 2544 reserves for tests of networks.
@@ -118,11 +135,15 @@ const FAR_MAC: Mac = [0x02, 0x66, 0x70, 0, 0, 0x02];
 const NEAR_PORT_MAC: Mac = [0x02, 0x66, 0x70, 0, 0, 0x11];
 const FAR_PORT_MAC: Mac = [0x02, 0x66, 0x70, 0, 0, 0x12];
 
-const END_INTERFACE: &str = "eth0";
+pub(super) const END_INTERFACE: &str = "eth0";
 
 impl Wiring {
-    /// Makes three fresh namespaces, wires them and leaves the current thread in the middle.
-    pub(super) fn lay(families: Families, mtu: u32) -> Result<Self, LabError> {
+    /// Makes fresh namespaces, wires them and leaves the current thread in the middle.
+    pub(super) fn lay(
+        families: Families,
+        mtu: u32,
+        gateway: Option<GatewaySpec>,
+    ) -> Result<Self, LabError> {
         let families = families.on_this_host()?;
         let near = Namespace::fresh("near", families, NEAR_IPV4, NEAR_IPV6)?;
         let near_links = Netlink::open().map_err(LabError::wiring("open netlink near"))?;
@@ -135,7 +156,7 @@ impl Wiring {
 
         let near_macs = Macs { end: NEAR_MAC, port: NEAR_PORT_MAC };
         let far_macs = Macs { end: FAR_MAC, port: FAR_PORT_MAC };
-        let near = Cable::lay(near, near_links, &links, near_macs, families, mtu)
+        let mut near = Cable::lay(near, near_links, &links, near_macs, families, mtu)
             .map_err(LabError::wiring("lay the cable to the near end"))?;
         let far = Cable::lay(far, far_links, &links, far_macs, families, mtu)
             .map_err(LabError::wiring("lay the cable to the far end"))?;
@@ -143,6 +164,8 @@ impl Wiring {
             .map_err(LabError::wiring("configure the near end"))?;
         far.configure(families, &near.end, NEAR_MAC)
             .map_err(LabError::wiring("configure the far end"))?;
+        near.gateway =
+            gateway.map(|spec| Gateway::lay(spec, &near, &far.end, families)).transpose()?;
         middle.enter().map_err(LabError::wiring("go back to the middle"))?;
         Ok(Self { near, far })
     }
@@ -163,7 +186,7 @@ impl Families {
 
 impl Namespace {
     /// A new namespace, which the current thread is in afterwards.
-    fn fresh(
+    pub(super) fn fresh(
         name: &'static str,
         families: Families,
         ipv4: Ipv4Addr,
@@ -197,7 +220,14 @@ impl Cable {
             middle_links.forgo_link_local_address(port.index)?;
         }
         middle_links.set_up(port.index)?;
-        Ok(Self { end, end_links, middle_links: Arc::clone(middle_links), port, mtu })
+        Ok(Self {
+            end,
+            end_links,
+            middle_links: Arc::clone(middle_links),
+            port,
+            mtu,
+            gateway: None,
+        })
     }
 
     /// Brings the end of the cable up; the current thread is there afterwards.
@@ -219,22 +249,7 @@ impl Cable {
                 links.add_neighbour(eth0, ROUTER.address(family), other_mac)?;
             }
         }
-        self.wait_until_running()
-    }
-
-    /// The kernel starts an interface in the background, some milliseconds after it was told to.
-    fn wait_until_running(&self) -> io::Result<()> {
-        let deadline = clock::now() + Duration::from_secs(2);
-        while !self.end_links.interface(END_INTERFACE)?.is_running {
-            if clock::now() > deadline {
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the interface does not start",
-                ));
-            }
-            std::thread::yield_now();
-        }
-        Ok(())
+        wait_until_running(links)
     }
 
     /// Without FCS.
@@ -245,14 +260,34 @@ impl Cable {
 
     /// Frames that the kernel has dropped on this cable, in the direction of the middle and back.
     pub(super) fn dropped(&self) -> io::Result<CableDrops> {
-        Ok(CableDrops {
-            to_middle: self.end_links.interface(END_INTERFACE)?.tx_dropped,
-            to_end: self.middle_links.interface(self.end.name)?.tx_dropped,
-        })
+        let behind = match &self.gateway {
+            Some(gateway) => gateway.dropped(&self.end_links)?,
+            None => CableDrops::default(),
+        };
+        let to_middle = self.end_links.interface(END_INTERFACE)?.tx_dropped;
+        let to_end = self.middle_links.interface(self.end.name)?.tx_dropped;
+        Ok(CableDrops { to_middle: to_middle + behind.to_middle, to_end: to_end + behind.to_end })
+    }
+
+    /// The end of the path.
+    pub(super) fn last(&self) -> &Namespace {
+        self.gateway.as_ref().map_or(&self.end, |gateway| &gateway.inside)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The kernel starts an interface in the background, some milliseconds after it was told to.
+pub(super) fn wait_until_running(links: &Netlink) -> io::Result<()> {
+    let deadline = clock::now() + Duration::from_secs(2);
+    while !links.interface(END_INTERFACE)?.is_running {
+        if clock::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the interface does not start"));
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CableDrops {
     pub(super) to_middle: u64,
     pub(super) to_end: u64,

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use fp_model::{
-    BurstsLoad, BurstsReport, ConnectionReport, FlowReport, FlowSpec, FramesLoad, FramesReport,
-    Load, ProbedBy, ProbesReport, Sample, Slot, TcpLoad, TcpReport, Timing, Trial,
+    BurstsLoad, BurstsReport, ConnectionReport, ConnectionsReport, ConnectionsSample, Direction,
+    FlowReport, FlowSpec, FramesLoad, FramesReport, Load, ProbedBy, ProbesReport, Sample, Slot,
+    TcpLoad, TcpReport, Timing, Trial,
 };
 use fp_net::stream::{self, Schedule};
+use fp_net::swarm;
 
 use super::bursts::burst_reports;
 use super::transfer;
 use crate::half::{
-    BurstsReceiverHalf, BurstsSenderHalf, FramesReceiverHalf, FramesSenderHalf, Half,
-    ProbesFarHalf, ProbesNearHalf, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderHalf,
+    BurstsReceiverHalf, BurstsSenderHalf, ConnectionsHalf, ConnectionsSlot, FramesReceiverHalf,
+    FramesSenderHalf, Half, ProbesFarHalf, ProbesNearHalf, ReceiverSlot, SenderSlot,
+    TcpReceiverHalf, TcpSenderHalf,
 };
 
 /// Why two halves make no whole: one of them is not what the trial asked for.
@@ -88,6 +91,13 @@ fn flow_report(
         | (Load::Tcp(load), Half::TcpReceiver(receiver), Half::TcpSender(sender)) => {
             tcp_report(flow, load, &common.timing, sender, receiver).map(FlowReport::Tcp)
         }
+        (Load::Connections(_), Half::Connections(near), Half::Connections(far)) => {
+            let (client, server) = match spec.direction {
+                Direction::Upload => (*near, *far),
+                Direction::Download => (*far, *near),
+            };
+            connections_report(flow, grid, client, server).map(FlowReport::Connections)
+        }
         _ => Err(JoinError::OtherLoad(flow)),
     }
 }
@@ -116,7 +126,7 @@ fn frames_report(
     let (sent, received) = (sender.frames, receiver.frames);
     Ok(FramesReport {
         corrupt_frames: Some(receiver.unshown.corrupt_frames),
-        series,
+        series: series.into_iter().map(Sample::of_frames).collect(),
         ..stream::frames_report(&schedule, sent, received, common.clock_error)
     })
 }
@@ -128,12 +138,13 @@ fn bursts_report(
     sender: BurstsSenderHalf,
     receiver: BurstsReceiverHalf,
 ) -> Result<BurstsReport, JoinError> {
+    let series = series(flow, grid, &sender.slots, &receiver.slots)?;
     Ok(BurstsReport {
         planned_bursts: sender.planned_bursts,
         out_of_order_frames: receiver.out_of_order_frames,
         duplicate_frames: receiver.duplicate_frames,
         corrupt_frames: receiver.corrupt_frames,
-        series: series(flow, grid, &sender.slots, &receiver.slots)?,
+        series: series.into_iter().map(Sample::of_frames).collect(),
         bursts: burst_reports(load, &sender.bursts, &receiver.bursts)
             .ok_or(JoinError::Bursts(flow))?,
     })
@@ -185,6 +196,65 @@ pub(crate) fn tcp_report(
     })
 }
 
+/// Each end has cut its slots itself, on time unless its host took the processor away.
+fn connections_report(
+    flow: usize,
+    grid: &[Slot],
+    client: ConnectionsHalf,
+    server: ConnectionsHalf,
+) -> Result<ConnectionsReport, JoinError> {
+    let report = client.client.filter(|_| server.client.is_none());
+    let report = report.ok_or(JoinError::OtherLoad(flow))?;
+    let count = client.slots.len();
+    let is_right = match report.stopped {
+        Some(_) => (1..=grid.len()).contains(&count) && server.slots.len() <= grid.len(),
+        None => [count, server.slots.len()] == [grid.len(); 2],
+    };
+    if !is_right {
+        return Err(JoinError::Slots(flow));
+    }
+    let server_slots = cut_to(count, server.slots);
+    let until = report.stopped.map_or(Duration::MAX, |stopped| stopped.until);
+    let seen = grid.iter().zip(client.slots.iter().zip(&server_slots));
+    let series = seen.map(|(slot, (client, server))| {
+        counted(slot.start, slot.end.min(until).max(slot.start), client, server)
+    });
+    Ok(swarm::joined(report, &server.counters, series.collect()))
+}
+
+/// As many slots as the client's end has: who serves is told of an early end when that is over, and
+/// then hears the last of it.
+fn cut_to(count: usize, mut slots: Vec<ConnectionsSlot>) -> Vec<ConnectionsSlot> {
+    let later = slots.split_off(count.min(slots.len()));
+    if let Some(last) = slots.last_mut() {
+        *last = later.into_iter().fold(*last, ConnectionsSlot::and);
+    }
+    slots.resize(count, ConnectionsSlot::default());
+    slots
+}
+
+/// What both ends saw of many connections from one time to another.
+pub(super) fn counted(
+    from: Duration,
+    until: Duration,
+    client: &ConnectionsSlot,
+    server: &ConnectionsSlot,
+) -> ConnectionsSample {
+    ConnectionsSample {
+        at: from,
+        lasts: until - from,
+        active: client.active,
+        pending: client.pending,
+        attempted: client.attempted,
+        established: client.established,
+        closed: client.closed,
+        failed: client.failed,
+        transactions: client.transactions,
+        upload_good_bytes: server.received_bytes,
+        download_good_bytes: client.received_bytes,
+    }
+}
+
 /// One sample for each slot that had a duration at the receiver: a thread that came late has cut
 /// several at the same instant, and their sums go to a neighbour of the same phase.
 pub(crate) fn series(
@@ -228,6 +298,7 @@ pub(super) fn sample(
         retransmitted_bytes: Some(sent.retransmitted_bytes),
         rtt: sent.rtt_ns.map(Duration::from_nanos),
         cwnd_bytes: sent.cwnd_bytes,
+        active_connections: received.active_connections,
     }
 }
 
@@ -252,6 +323,7 @@ fn spread_over_phases(samples: Vec<Sample>) -> Vec<Sample> {
 
 #[cfg(test)]
 mod tests {
+    use fp_model::StoppedConnections;
     use proptest::prelude::*;
 
     use super::*;
@@ -276,6 +348,7 @@ mod tests {
         let received = cuts_ms.iter().enumerate().map(|(k, cut_ms)| ReceiverSlot {
             cut_ns: cut_ms * 1_000_000,
             received_bytes: 1 << (k + 16),
+            active_connections: None,
         });
         (sent.collect(), received.collect())
     }
@@ -318,6 +391,41 @@ mod tests {
         assert_eq!(of(false), 1 + 2 + 64);
         assert_eq!(samples[2].at, Duration::from_millis(160));
         assert_eq!(samples[2].lasts, Duration::from_millis(40));
+    }
+
+    /// The client's end was done 20 ms into the third slot, the server's in the fourth.
+    #[test]
+    fn what_was_stopped_has_the_slots_of_the_client() {
+        let slot = |closed| ConnectionsSlot { closed, received_bytes: 1, ..Default::default() };
+        let millis = Duration::from_millis;
+        let stopped =
+            StoppedConnections { at: millis(60), until: millis(120), ..Default::default() };
+        let report = ConnectionsReport { stopped: Some(stopped), ..ConnectionsReport::default() };
+        let half = |client: Option<&ConnectionsReport>, slots| ConnectionsHalf {
+            client: client.cloned(),
+            slots: vec![slot(5); slots],
+            ..ConnectionsHalf::default()
+        };
+        let joined = |client: &ConnectionsReport, slots: [usize; 2]| {
+            connections_report(3, &grid(), half(Some(client), slots[0]), half(None, slots[1]))
+        };
+        for (server_slots, upload) in [(4, [1, 1, 2]), (3, [1, 1, 1]), (2, [1, 1, 0]), (0, [0; 3])]
+        {
+            let series = joined(&report, [3, server_slots]).unwrap().series;
+            let ends: Vec<_> = series.iter().map(|slot| slot.at + slot.lasts).collect();
+            assert_eq!(ends, [50, 100, 120].map(millis));
+            assert_eq!(series.iter().map(|slot| slot.closed).sum::<u64>(), 15);
+            let arrived: Vec<u64> = series.iter().map(|slot| slot.upload_good_bytes).collect();
+            assert_eq!(arrived, upload, "{server_slots}");
+        }
+        for slots in [[8, 7], [3, 8], [0, 3]] {
+            assert_eq!(joined(&report, slots), Err(JoinError::Slots(3)));
+        }
+        // Who was not stopped has all of them.
+        let whole = ConnectionsReport::default();
+        assert!(joined(&whole, [7, 7]).is_ok());
+        assert_eq!(joined(&whole, [7, 3]), Err(JoinError::Slots(3)));
+        assert_eq!(joined(&whole, [3, 7]), Err(JoinError::Slots(3)));
     }
 
     #[test]

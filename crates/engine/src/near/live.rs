@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fp_model::{Event, Slot, Trial};
+use fp_model::{Event, Load, Slot, Trial};
 
-use super::join::sample;
+use super::join::{counted, sample};
 use crate::control::message::Seen;
 use crate::flow::slots_per_stretch;
 
@@ -35,20 +35,33 @@ impl<'a> Live<'a> {
     /// result does not rest on it.
     pub(super) fn on_seen(&mut self, flow: usize, stretch: usize, seen: Seen) -> Option<Event> {
         let slots = self.grid.chunks(self.slots).nth(stretch)?;
-        let direction = self.trial.flows.get(flow)?.direction;
+        let spec = self.trial.flows.get(flow)?;
         let Some(other) = self.waiting.remove(&(flow, stretch)) else {
             self.waiting.insert((flow, stretch), seen);
             return None;
         };
-        let (sent, received) = match (seen, other) {
-            (Seen::Sent(sent), Seen::Received(received))
-            | (Seen::Received(received), Seen::Sent(sent)) => (sent, received),
-            (Seen::Sent(_), Seen::Sent(_)) | (Seen::Received(_), Seen::Received(_)) => return None,
-        };
         let steady = slots.iter().all(|slot| slot.steady);
-        let cut = self.cut.get_mut(flow)?;
-        let at = std::mem::replace(cut, Duration::from_nanos(received.cut_ns));
-        let sample = sample(at, cut.saturating_sub(at), steady, &sent, &received);
+        let direction = spec.direction;
+        let sample = match (seen, other) {
+            (Seen::Sent(sent), Seen::Received(received))
+            | (Seen::Received(received), Seen::Sent(sent)) => {
+                let cut = self.cut.get_mut(flow)?;
+                let at = std::mem::replace(cut, Duration::from_nanos(received.cut_ns));
+                sample(at, cut.saturating_sub(at), steady, &sent, &received)
+            }
+            (Seen::Client(client), Seen::Server(server))
+            | (Seen::Server(server), Seen::Client(client)) => {
+                let (from, until) = (slots.first()?.start, slots.last()?.end);
+                let sample = counted(from, until, &client, &server);
+                return Some(Event::Counted { flow, direction, sample });
+            }
+            // Both ends tell of the same.
+            _ => return None,
+        };
+        let sample = match &spec.load {
+            Load::Tcp(_) | Load::Connections(_) => sample,
+            Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => sample.of_frames(),
+        };
         Some(Event::Sampled { flow, direction, sample })
     }
 }

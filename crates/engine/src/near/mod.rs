@@ -6,6 +6,7 @@ pub(crate) mod join;
 mod live;
 mod transfer;
 mod trial;
+mod winding;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +15,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use fp_model::{Abort, Event, Family, HostFacts, Observation, Testbed, Time, Trial};
+use fp_net::swarm::Stop;
 
 pub use connect::ConnectError;
 use connect::{CONNECT_MAX, Entered, family_of};
@@ -33,7 +35,8 @@ pub struct LiveOptions {
     pub family: Option<Family>,
     /// Told of everything that happens in a trial.
     pub events: Box<dyn FnMut(Event) + Send>,
-    /// Ends whatever runs within half a second.
+    /// Ends whatever runs within half a second; a trial of connections alone as soon as they are
+    /// closed.
     pub stop: StopFlag,
 }
 
@@ -53,6 +56,10 @@ pub struct LiveTestbed {
     post: Sender<Mail>,
     line: Line,
     trials: u64,
+    /// How connections end that are open when a trial is stopped.
+    when_stopped: Stop,
+    /// The stop has been heeded: the trial ends by itself, soon.
+    is_winding_down: bool,
     /// Why the far end is gone, once it is.
     lost: Option<String>,
 }
@@ -93,10 +100,17 @@ impl LiveTestbed {
             post,
             line,
             trials: 0,
+            when_stopped: Stop::RampDown,
+            is_winding_down: false,
             lost: None,
         };
         testbed.learn_far_clock(deadline)?;
         Ok(testbed)
+    }
+
+    /// Has connections that are open when a trial is stopped be reset, all at once, instead of closed.
+    pub const fn abort_when_stopped(&mut self) {
+        self.when_stopped = Stop::Abort;
     }
 
     fn learn_far_clock(&mut self, deadline: Time) -> Result<(), ConnectError> {
@@ -169,6 +183,7 @@ impl LiveTestbed {
 
     fn attempt(&mut self, trial: &Trial) -> Result<Observation, Failure> {
         self.trials += 1;
+        self.is_winding_down = false;
         (self.options.events)(Event::Started(trial.clone()));
         let outcome = self.conduct(trial);
         match &outcome {

@@ -29,7 +29,8 @@ pub(super) fn even_out(
     grid.truncate(count);
     sender.slots.resize(count, SenderSlot::default());
     let last = receiver.slots.last().map_or(0, |slot| slot.cut_ns);
-    receiver.slots.resize(count, ReceiverSlot { cut_ns: last, received_bytes: 0 });
+    let empty = ReceiverSlot { cut_ns: last, received_bytes: 0, active_connections: Some(0) };
+    receiver.slots.resize(count, empty);
     Some(grid)
 }
 
@@ -58,8 +59,13 @@ mod tests {
         TcpSenderHalf { slots: vec![slot; slots], beats_per_slot, ..TcpSenderHalf::default() }
     }
 
+    fn slot(cut_ms: u64, received_bytes: u64, active: u32) -> ReceiverSlot {
+        let cut_ns = cut_ms * 1_000_000;
+        ReceiverSlot { cut_ns, received_bytes, active_connections: Some(active) }
+    }
+
     fn receiver(slots: usize, beats_per_slot: u32) -> TcpReceiverHalf {
-        let slot = |k: usize| ReceiverSlot { cut_ns: 50_000_000 * k as u64, received_bytes: 10 };
+        let slot = |k: usize| slot(50 * k as u64, 10, 2);
         let slots = (1..=slots).map(slot).collect();
         TcpReceiverHalf { slots, beats_per_slot, ..TcpReceiverHalf::default() }
     }
@@ -70,7 +76,7 @@ mod tests {
         let grid = even_out(&TIMING, &mut sent, &mut received).unwrap();
         assert_eq!((grid.len(), sent.slots.len(), received.slots.len()), (9, 9, 9));
         assert_eq!(grid[8].end, Duration::from_millis(450));
-        assert_eq!(received.slots[8], ReceiverSlot { cut_ns: 350_000_000, received_bytes: 0 });
+        assert_eq!(received.slots[8], slot(350, 0, 0));
     }
 
     #[test]
@@ -78,7 +84,7 @@ mod tests {
         let (mut sent, mut received) = (sender(5, 2), receiver(9, 1));
         let grid = even_out(&TIMING, &mut sent, &mut received).unwrap();
         assert_eq!((grid.len(), grid[4].end), (5, Duration::from_millis(500)));
-        assert_eq!(received.slots[4], ReceiverSlot { cut_ns: 450_000_000, received_bytes: 10 });
+        assert_eq!(received.slots[4], slot(450, 10, 2));
         assert_eq!(received.slots[0].received_bytes, 20);
     }
 

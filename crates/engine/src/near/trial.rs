@@ -4,17 +4,19 @@ use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use fp_model::{Abort, Load, Observation, TesterHealth, Time, Trial};
+use fp_model::{Abort, Clocks, Load, Observation, TesterHealth, Time, Trial};
 
 use super::LiveTestbed;
 use super::join::flow_reports;
 use super::live::Live;
+use super::winding;
 use crate::control::far_clock::DRIFT;
 use crate::control::line::End;
 use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
 use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
 use crate::os::clock;
+use crate::swarm;
 
 /// What a trial has told at the end of a wait.
 enum Told {
@@ -23,7 +25,7 @@ enum Told {
 }
 
 /// Both ends' halves as they come in.
-struct Gathered {
+pub(super) struct Gathered {
     near: Vec<Option<Half>>,
     near_health: TesterHealth,
     far: Option<(Vec<Half>, TesterHealth)>,
@@ -56,12 +58,17 @@ impl LiveTestbed {
         let at = self.start(trial, &flows)?;
         let gathered = self.gather(trial, &flows, at)?;
         drop(flows);
-        let clock_error = began.error_since(at, &self.line.far_clock(), clock::now());
-        Ok(self.joined(trial, gathered, clock_error)?)
+        let clocks = Clocks {
+            offset_ns: began.offset_ns(),
+            error: began.error_since(at, &self.line.far_clock(), clock::now()),
+        };
+        Ok(self.joined(trial, gathered, clocks)?)
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {
-        if let Some(flow) = trial.flows.iter().find(|f| self.far_address_of(f.family).is_none()) {
+        // Connections have addresses of their own: the link carries either family.
+        let mut on_sockets = trial.flows.iter().filter(|flow| !swarm::is_by_frames(&flow.load));
+        if let Some(flow) = on_sockets.find(|flow| self.far_address_of(flow.family).is_none()) {
             let abort = Abort::Testbed(format!(
                 "the far end {} has told of no {} address on the interface where it is reached: \
                  name it by a name that has one, or leave out the flows of that family",
@@ -96,6 +103,10 @@ impl LiveTestbed {
                 far = SocketAddr::new(address, far.port());
             }
             far.set_port(door.port);
+            let opening = match swarm::is_by_frames(&spec.load) {
+                true => Opening::DialFrames { far: self.far.ip(), door: door.frames },
+                false => Opening::Dial(far),
+            };
             FlowHalf {
                 end: End::Near,
                 trial: self.trials,
@@ -103,7 +114,7 @@ impl LiveTestbed {
                 spec: spec.clone(),
                 timing: trial.timing,
                 key: door.key,
-                opening: Opening::Dial(far),
+                opening,
             }
         });
         RunningFlows::open(halves.collect(), self.lease.for_trial(), &self.post)
@@ -153,53 +164,74 @@ impl LiveTestbed {
             near_health: TesterHealth::default(),
             far: None,
         };
+        let mut winding = None;
         while !gathered.is_complete() {
-            let (flow, stretch, seen) = match self.await_told(deadline)? {
-                Told::Far(Message::Progress { flow, stretch, seen, .. }) => (flow, stretch, seen),
-                Told::Flow { flow, news: News::Progress { stretch, seen } } => {
-                    (flow, stretch, seen)
-                }
-                Told::Far(Message::Done { halves, health, .. }) => {
-                    gathered.far = Some((halves, health));
+            let told = match self.await_told(deadline) {
+                Err(Failure::Final(Abort::Stopped)) if winding::is_possible(trial) => {
+                    winding = Some(self.wind_down(trial, flows));
                     continue;
                 }
-                Told::Flow { flow, news: News::Over(Ok(ended)) } => {
-                    flow::note_health(&mut gathered.near_health, &ended);
-                    gathered.near[flow] = Some(ended.half);
-                    continue;
-                }
-                Told::Flow { flow, news: News::Over(Err(broken)) } => {
-                    return Err(self.explained(flow, &broken));
-                }
-                Told::Flow { news: News::Open, .. } | Told::Far(_) => {
-                    return Err(self.out_of_turn().into());
-                }
+                told => told?,
             };
-            if let Some(event) = live.on_seen(flow, stretch, seen) {
-                (self.options.events)(event);
+            self.note(told, &mut live, &mut gathered)?;
+            if let Some(winding) = &mut winding {
+                self.wind_down_further(trial, flows, &gathered, winding);
             }
         }
         Ok(gathered)
+    }
+
+    fn note(
+        &mut self,
+        told: Told,
+        live: &mut Live<'_>,
+        gathered: &mut Gathered,
+    ) -> Result<(), Failure> {
+        let (flow, stretch, seen) = match told {
+            Told::Far(Message::Progress { flow, stretch, seen, .. }) => (flow, stretch, seen),
+            Told::Flow { flow, news: News::Progress { stretch, seen } } => (flow, stretch, seen),
+            Told::Far(Message::Done { halves, health, .. }) => {
+                gathered.far = Some((halves, health));
+                return Ok(());
+            }
+            Told::Flow { flow, news: News::Over(Ok(ended)) } => {
+                flow::note_health(&mut gathered.near_health, &ended);
+                gathered.near[flow] = Some(ended.half);
+                return Ok(());
+            }
+            Told::Flow { flow, news: News::Over(Err(broken)) } => {
+                return Err(self.explained(flow, &broken));
+            }
+            Told::Flow { news: News::Open, .. } | Told::Far(_) => {
+                return Err(self.out_of_turn().into());
+            }
+        };
+        if let Some(event) = live.on_seen(flow, stretch, seen) {
+            (self.options.events)(event);
+        }
+        Ok(())
     }
 
     fn joined(
         &self,
         trial: &Trial,
         gathered: Gathered,
-        clock_error: Duration,
+        clocks: Clocks,
     ) -> Result<Observation, Abort> {
         let near_halves = gathered.near.into_iter().flatten().collect();
         let (far_halves, far) = gathered.far.unwrap_or_default();
-        let flows = flow_reports(trial, near_halves, far_halves, clock_error).map_err(|error| {
-            Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
-        })?;
-        Ok(Observation { flows, near: gathered.near_health, far, emulation: None })
+        let flows =
+            flow_reports(trial, near_halves, far_halves, clocks.error).map_err(|error| {
+                Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
+            })?;
+        let (near, clocks) = (gathered.near_health, Some(clocks));
+        Ok(Observation { flows, near, far, emulation: None, clocks })
     }
 
     /// The next word on the trial that runs, from either end.
     fn await_told(&mut self, deadline: Time) -> Result<Told, Failure> {
         loop {
-            if self.options.stop.is_set() {
+            if self.options.stop.is_set() && !self.is_winding_down {
                 return Err(Abort::Stopped.into());
             }
             match self.mail.recv_timeout(LOOK_UP) {
@@ -268,6 +300,15 @@ impl From<Abort> for Failure {
 }
 
 impl Gathered {
+    /// This end's half of a flow, once it is there.
+    pub(super) fn near_half(&self, flow: usize) -> Option<&Half> {
+        self.near.get(flow)?.as_ref()
+    }
+
+    pub(super) fn far_half(&self, flow: usize) -> Option<&Half> {
+        self.far.as_ref()?.0.get(flow)
+    }
+
     fn is_complete(&self) -> bool {
         self.far.is_some() && self.near.iter().all(Option::is_some)
     }
@@ -277,7 +318,7 @@ fn lasts(trial: &Trial) -> Duration {
     let timing = &trial.timing;
     let probing = |load: &Load| match load {
         Load::Probes(probes) => probes.interval * probes.count,
-        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) => Duration::ZERO,
+        Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) | Load::Connections(_) => Duration::ZERO,
     };
     let probing = trial.flows.iter().map(|flow| probing(&flow.load)).max().unwrap_or_default();
     probing.max(timing.warm_up + timing.steady) + timing.settle
@@ -291,6 +332,7 @@ const fn trial_of(message: &Message) -> Option<u64> {
         | Message::Progress { trial, .. }
         | Message::Done { trial, .. }
         | Message::Failed { trial, .. }
+        | Message::WindDown { trial, .. }
         | Message::Stop { trial } => Some(*trial),
         Message::Ping { .. } | Message::Pong { .. } | Message::Pulse {} | Message::Bye { .. } => {
             None

@@ -27,8 +27,66 @@ pub struct Interface {
     pub index: i32,
     /// Up, with the other end up.
     pub is_running: bool,
+    /// Whether its frames are Ethernet's.
+    pub is_ethernet: bool,
+    /// Its own address; zeros where it has none of this length.
+    pub mac: Mac,
+    /// The largest IP packet that it takes.
+    pub mtu_bytes: u32,
+    /// Whether an XDP program sees what it receives before the host does.
+    pub has_xdp_program: bool,
     /// Frames that the interface was given and did not pass on.
     pub tx_dropped: u64,
+}
+
+impl Interface {
+    /// Without FCS and tags.
+    pub const fn max_frame_bytes(&self) -> usize {
+        const ETHERNET_HEADER_BYTES: usize = 14;
+        ETHERNET_HEADER_BYTES + self.mtu_bytes as usize
+    }
+
+    /// From an answer to `RTM_GETLINK`.
+    fn of(reply: &[u8]) -> io::Result<Self> {
+        const IFF_RUNNING: u32 = 0x40;
+        // After the netlink header struct ifinfomsg, after this the attributes.
+        let kind = u16::from_ne_bytes(array_at(reply, 16 + 2)?);
+        let index = i32::from_ne_bytes(array_at(reply, 16 + 4)?);
+        let is_running = u32::from_ne_bytes(array_at(reply, 16 + 8)?) & IFF_RUNNING != 0;
+        let attribute = |kind| attribute_of(reply, 16 + 16, kind);
+        let stats = attribute(IFLA_STATS64)
+            .ok_or_else(|| io::Error::other("the kernel tells no interface statistics"))?;
+        // struct rtnl_link_stats64: eight bytes each, tx_dropped is the eighth.
+        let tx_dropped = u64::from_ne_bytes(array_at(stats, 7 * 8)?);
+        let xdp = attribute(IFLA_XDP).and_then(|xdp| attribute_of(xdp, 0, IFLA_XDP_ATTACHED));
+        Ok(Self {
+            index,
+            is_running,
+            is_ethernet: kind == libc::ARPHRD_ETHER,
+            mac: attribute(IFLA_ADDRESS).and_then(|mac| mac.try_into().ok()).unwrap_or_default(),
+            mtu_bytes: u32::from_ne_bytes(array_at(attribute(IFLA_MTU).unwrap_or_default(), 0)?),
+            has_xdp_program: xdp.is_some_and(|attached| attached != [0]),
+            tx_dropped,
+        })
+    }
+}
+
+/// The kernel's answer to which way it would send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    /// `RTN_UNICAST`, `RTN_LOCAL` and so on.
+    pub(super) kind: u8,
+    pub(super) interface_index: i32,
+    pub(super) source: Option<IpAddr>,
+    pub(super) gateway: Option<IpAddr>,
+}
+
+/// What the kernel knows of who is on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    /// Bits of `NUD_REACHABLE` and so on.
+    pub(super) state: u16,
+    pub(super) mac: Option<Mac>,
 }
 
 /// A conversation with the kernel about one network namespace: the one in which it was opened.
@@ -61,19 +119,15 @@ impl Netlink {
     }
 
     pub fn interface(&self, name: &str) -> io::Result<Interface> {
-        const IFF_RUNNING: u32 = 0x40;
         let message = Message::question(RTM_GETLINK)
             .bytes(&ifinfomsg(0, 0))
             .attribute(IFLA_IFNAME, &terminated(name));
-        let reply = self.ask(message)?;
-        // After the netlink header struct ifinfomsg, after this the attributes.
-        let index = i32::from_ne_bytes(array_at(&reply, 16 + 4)?);
-        let is_running = u32::from_ne_bytes(array_at(&reply, 16 + 8)?) & IFF_RUNNING != 0;
-        let stats = attribute_of(&reply, 16 + 16, IFLA_STATS64)
-            .ok_or_else(|| io::Error::other("the kernel tells no interface statistics"))?;
-        // struct rtnl_link_stats64: eight bytes each, tx_dropped is the eighth.
-        let tx_dropped = u64::from_ne_bytes(array_at(stats, 7 * 8)?);
-        Ok(Interface { index, is_running, tx_dropped })
+        Interface::of(&self.ask(message)?)
+    }
+
+    pub fn interface_at(&self, index: i32) -> io::Result<Interface> {
+        let message = Message::question(RTM_GETLINK).bytes(&ifinfomsg(index, 0));
+        Interface::of(&self.ask(message)?)
     }
 
     pub fn set_up(&self, index: i32) -> io::Result<()> {
@@ -128,6 +182,65 @@ impl Netlink {
         self.ask(message).map(drop)
     }
 
+    /// Has packets to other networks go by way of a neighbour.
+    pub fn add_route(&self, to: IpAddr, prefix_len: u8, gateway: IpAddr) -> io::Result<()> {
+        let header = rtmsg(to, prefix_len, libc::RT_TABLE_MAIN, libc::RTN_UNICAST, 0);
+        let message = Message::change(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL)
+            .bytes(&header)
+            .attribute(RTA_DST, &octets(to))
+            .attribute(RTA_GATEWAY, &octets(gateway));
+        self.ask(message).map(drop)
+    }
+
+    /// Which way the kernel would send a packet from this host.
+    pub(super) fn route(&self, to: IpAddr) -> io::Result<Route> {
+        let reply = self.ask_for_route(to, 0)?;
+        let attribute = |kind| attribute_of(&reply, 16 + 12, kind);
+        let interface = attribute(RTA_OIF)
+            .ok_or_else(|| io::Error::other("the kernel names no interface for the route"))?;
+        Ok(Route {
+            kind: array_at::<1>(&reply, 16 + 7)?[0],
+            interface_index: i32::from_ne_bytes(array_at(interface, 0)?),
+            source: attribute(RTA_PREFSRC).and_then(address),
+            // A gateway of the other family comes with two bytes that say which one.
+            gateway: attribute(RTA_GATEWAY)
+                .or_else(|| attribute(RTA_VIA)?.get(2..))
+                .and_then(address),
+        })
+    }
+
+    /// How many bits of an address the routing table looked at to find the way: 0 is the default.
+    pub(super) fn matching_prefix_len(&self, to: IpAddr) -> io::Result<u8> {
+        const RTM_F_FIB_MATCH: u32 = 0x2000;
+        let reply = self.ask_for_route(to, RTM_F_FIB_MATCH)?;
+        Ok(array_at::<1>(&reply, 16 + 1)?[0])
+    }
+
+    fn ask_for_route(&self, to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
+        let whole = (octets(to).len() * 8) as u8;
+        let message = Message::question(RTM_GETROUTE)
+            .bytes(&rtmsg(to, whole, libc::RT_TABLE_UNSPEC, libc::RTN_UNSPEC, flags))
+            .attribute(RTA_DST, &octets(to));
+        self.ask(message)
+    }
+
+    /// `None` where the kernel has never asked for it.
+    pub(super) fn neighbour(&self, index: i32, of: IpAddr) -> io::Result<Option<Neighbour>> {
+        let mut header = vec![family(of), 0, 0, 0];
+        header.extend(index.to_ne_bytes());
+        header.extend([0; 4]);
+        let message =
+            Message::question(RTM_GETNEIGH).bytes(&header).attribute(NDA_DST, &octets(of));
+        let reply = match self.ask(message) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
+            other => other?,
+        };
+        // After the netlink header struct ndmsg.
+        let state = u16::from_ne_bytes(array_at(&reply, 16 + 8)?);
+        let mac = attribute_of(&reply, 16 + 12, NDA_LLADDR).and_then(|mac| mac.try_into().ok());
+        Ok(Some(Neighbour { state, mac }))
+    }
+
     /// Sends one request and returns the kernel's answer, which for a change is only its success.
     fn ask(&self, message: Message) -> io::Result<Vec<u8>> {
         let kernel = SocketAddrNetlink::new(0, 0);
@@ -145,16 +258,19 @@ impl Netlink {
     }
 }
 
-const NLMSG_ERROR: u16 = 2;
+pub(super) const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
-const NLM_F_ACK: u16 = 4;
+pub(super) const NLM_F_ACK: u16 = 4;
 const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_CREATE: u16 = 0x400;
+pub(super) const NLM_F_CREATE: u16 = 0x400;
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
 const RTM_NEWNEIGH: u16 = 28;
+const RTM_GETNEIGH: u16 = 30;
 
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
@@ -164,6 +280,8 @@ const IFLA_STATS64: u16 = 23;
 const IFLA_AF_SPEC: u16 = 26;
 const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+const IFLA_XDP: u16 = 43;
+const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
@@ -171,6 +289,11 @@ const VETH_INFO_PEER: u16 = 1;
 
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PREFSRC: u16 = 7;
+const RTA_VIA: u16 = 18;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 
@@ -178,11 +301,11 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
 /// A netlink message while it is written: header, body, attributes, everything on four bytes.
-struct Message(Vec<u8>);
+pub(super) struct Message(Vec<u8>);
 
 impl Message {
     /// Answered by whether it was done.
-    fn change(kind: u16, flags: u16) -> Self {
+    pub(super) fn change(kind: u16, flags: u16) -> Self {
         Self::request(kind, flags | NLM_F_ACK)
     }
 
@@ -191,26 +314,26 @@ impl Message {
         Self::request(kind, 0)
     }
 
-    fn request(kind: u16, flags: u16) -> Self {
+    pub(super) fn request(kind: u16, flags: u16) -> Self {
         let mut bytes = vec![0; 16];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
         bytes[6..8].copy_from_slice(&(flags | NLM_F_REQUEST).to_ne_bytes());
         Self(bytes)
     }
 
-    fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
         self
     }
 
-    fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+    pub(super) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         self.0.extend(((value.len() + 4) as u16).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
         self.bytes(value)
     }
 
-    fn nest(self, kind: u16, inside: impl FnOnce(Self) -> Self) -> Self {
+    pub(super) fn nest(self, kind: u16, inside: impl FnOnce(Self) -> Self) -> Self {
         let start = self.0.len();
         let mut nested = inside(self.attribute(kind, &[]));
         let len = (nested.0.len() - start) as u16;
@@ -224,7 +347,7 @@ impl Message {
             .attribute(IFLA_MTU, &end.mtu.to_ne_bytes())
     }
 
-    fn finished(mut self) -> Vec<u8> {
+    pub(super) fn finished(mut self) -> Vec<u8> {
         let len = self.0.len() as u32;
         self.0[..4].copy_from_slice(&len.to_ne_bytes());
         self.0
@@ -241,7 +364,16 @@ fn ifinfomsg(index: i32, flags: u32) -> [u8; 16] {
     bytes
 }
 
-fn terminated(name: &str) -> Vec<u8> {
+/// `struct rtmsg`.
+fn rtmsg(to: IpAddr, prefix_len: u8, table: u8, kind: u8, flags: u32) -> Vec<u8> {
+    const BY_AN_ADMINISTRATOR: u8 = 4;
+    let (no_source, any_tos, anywhere) = (0, 0, 0);
+    let header =
+        [family(to), prefix_len, no_source, any_tos, table, BY_AN_ADMINISTRATOR, anywhere, kind];
+    [&header[..], &flags.to_ne_bytes()].concat()
+}
+
+pub(super) fn terminated(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
 }
 
@@ -259,7 +391,13 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn array_at<const N: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; N]> {
+/// By its length.
+fn address(octets: &[u8]) -> Option<IpAddr> {
+    let ipv4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    ipv4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from)).ok()
+}
+
+pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; N]> {
     let cut_short = || io::Error::other("the kernel's netlink answer is cut short");
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(cut_short)
 }
@@ -269,7 +407,8 @@ fn attribute_of(message: &[u8], from: usize, kind: u16) -> Option<&[u8]> {
     let mut rest = message.get(from..)?;
     loop {
         let len = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
-        let found = u16::from_ne_bytes(*rest.get(2..)?.first_chunk()?);
+        const FLAGS: u16 = 0xc000;
+        let found = u16::from_ne_bytes(*rest.get(2..)?.first_chunk()?) & !FLAGS;
         if found == kind {
             return rest.get(4..len);
         }

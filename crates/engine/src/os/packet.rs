@@ -7,13 +7,16 @@ use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fp_model::Time;
 use libc::{c_int, iovec, mmsghdr, sockaddr_ll, tpacket_req, tpacket2_hdr};
 use socket2::SockRef;
 
+use super::frame_filter::FrameFilter;
+use super::mapping::Mapping;
+use super::netlink::Mac;
 use super::udp::{EMPTY_PART, empty_message, part};
 use super::{packet_filter, udp};
 
@@ -35,6 +38,12 @@ pub struct ReceivedFrame<'a> {
 }
 
 impl ReceivedFrame<'_> {
+    /// Whether its transport checksum is still to be filled in by an interface: it holds the sum of
+    /// the pseudo-header alone.
+    pub(crate) const fn lacks_checksum(&self) -> bool {
+        self.status & libc::TP_STATUS_CSUMNOTREADY != 0
+    }
+
     /// Whether its transport checksum has not been looked at: it may be wrong.
     pub(crate) const fn is_unverified(&self) -> bool {
         // Of a frame that never left the host the checksum is still to be filled in.
@@ -83,6 +92,25 @@ impl PacketReceiver {
             SocketAddr::V6(_) => libc::ETH_P_IPV6,
         };
         bind(&socket, interface_index, ethernet_protocol as u16)?;
+        Ok(Self { socket, ring, next_slot: 0 })
+    }
+
+    /// Receives the frames that `filter` takes, and nothing else from the first one on.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_RAW`, or without memory for the ring.
+    pub(crate) fn open_for(
+        interface_index: i32,
+        filter: &FrameFilter,
+        max_frame_bytes: usize,
+    ) -> io::Result<Self> {
+        let socket = packet_socket(libc::SOCK_RAW)?;
+        set(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as c_int))?;
+        set(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
+        SockRef::from(&socket).attach_filter(&packet_filter::frames(filter))?;
+        let slot_bytes = (RING_HEADROOM + max_frame_bytes).next_power_of_two();
+        let ring = Ring::new(&socket, slot_bytes, Self::SLOTS)?;
+        bind(&socket, interface_index, libc::ETH_P_ALL as u16)?;
         Ok(Self { socket, ring, next_slot: 0 })
     }
 
@@ -279,19 +307,52 @@ impl AsFd for OwnFrames {
     }
 }
 
+/// What an interface receives beside what is sent to its own address, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    socket: OwnedFd,
+    interface_index: i32,
+}
+
+impl Joined {
+    /// # Errors
+    /// Without `CAP_NET_RAW`.
+    pub(crate) fn on(interface_index: i32) -> io::Result<Self> {
+        Ok(Self { socket: packet_socket(libc::SOCK_RAW)?, interface_index })
+    }
+
+    /// The frames to one more address of its own.
+    pub(crate) fn address(&self, mac: Mac) -> io::Result<()> {
+        self.join(libc::PACKET_MR_UNICAST, &mac)
+    }
+
+    /// The frames to all multicast groups.
+    pub(crate) fn all_groups(&self) -> io::Result<()> {
+        self.join(libc::PACKET_MR_ALLMULTI, &[])
+    }
+
+    fn join(&self, kind: c_int, address: &[u8]) -> io::Result<()> {
+        let mut request = libc::packet_mreq {
+            mr_ifindex: self.interface_index,
+            mr_type: kind as u16,
+            mr_alen: address.len() as u16,
+            mr_address: [0; 8],
+        };
+        request.mr_address[..address.len()].copy_from_slice(address);
+        set(&self.socket, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+}
+
 /// What the kernel puts before a frame in its slot: the header, an address and alignment.
 const RING_HEADROOM: usize = 128;
 
 /// The memory of a receive ring: slots that belong to the kernel or to us, by their status.
 #[derive(Debug)]
 struct Ring {
-    memory: NonNull<u8>,
+    memory: Mapping,
     slot_bytes: usize,
     slots: usize,
 }
-
-// SAFETY: the mapping belongs to this value alone and stays where it is whatever thread owns it.
-unsafe impl Send for Ring {}
 
 impl Ring {
     fn new(socket: &OwnedFd, slot_bytes: usize, slots: usize) -> io::Result<Self> {
@@ -304,21 +365,7 @@ impl Ring {
             tp_frame_nr: slots as u32,
         };
         set(socket, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
-        let memory = unsafe {
-            libc::mmap(
-                null_mut(),
-                total_bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_POPULATE,
-                socket.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let memory = Mapping::of(socket.as_fd(), 0, total_bytes)?;
         Ok(Self { memory, slot_bytes, slots })
     }
 
@@ -351,16 +398,7 @@ impl Ring {
 
     fn slot(&self, slot: usize) -> NonNull<u8> {
         assert!(slot < self.slots, "the ring has {} slots", self.slots);
-        // SAFETY: the offset is inside the mapping.
-        unsafe { self.memory.add(slot * self.slot_bytes) }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length and nothing borrows from it any more. It
-        // cannot fail for a mapping that exists.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.slot_bytes * self.slots) };
+        self.memory.at(slot * self.slot_bytes, self.slot_bytes)
     }
 }
 

@@ -9,10 +9,11 @@ use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, ServeError, Server, ServerOptions};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::clock;
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::{
     CongestionControl, Direction, Dscp, Family, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Rate,
-    Sender, TcpLoad, Timing, Trial,
+    Sender, TcpEngine, TcpLoad, Timing, Trial,
 };
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -36,6 +37,7 @@ impl FarEnd {
         let server = Server::bind(ServerOptions {
             listen: Some(SocketAddr::new(address, 0)),
             data_ports: DataPorts::ANY,
+            connection_networks: ConnectionNetworks::NONE,
             max_sessions,
             identity: Identity::new().unwrap(),
             log: Log::to(move |line| lines.lock().unwrap().push(line.to_string())),
@@ -107,6 +109,7 @@ pub(crate) fn tcp(connections: u32) -> Load {
         pacing: Some(Rate::mbps(50)),
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     })
 }
 

@@ -34,6 +34,9 @@ fn all_kinds_of_load_run_in_both_directions_at_once() {
         let trial = trial(Duration::from_millis(500), flows.collect());
         let observation = bed.run(&trial).unwrap();
         assert_eq!(observation.flows.len(), 6);
+        // Both ends have the same clock here.
+        let clocks = observation.clocks.unwrap();
+        assert!(u128::from(clocks.offset_ns.unsigned_abs()) <= clocks.error.as_nanos());
         for report in &observation.flows {
             check(report);
         }
@@ -50,6 +53,7 @@ fn check(report: &FlowReport) {
             // 8 Mbit/s of 8144 bits for half a second.
             assert!(frames.planned_frames.abs_diff(491) <= 1, "{}", frames.planned_frames);
             assert_eq!(frames.received_frames, frames.sent_frames);
+            assert!(frames.series.iter().all(|sample| sample.retransmitted_bytes.is_none()));
         }
         FlowReport::Bursts(bursts) => assert_eq!(bursts.planned_bursts, 0, "none was asked for"),
         FlowReport::Tcp(tcp) => {
@@ -59,12 +63,15 @@ fn check(report: &FlowReport) {
             let whole: u64 = tcp.series.iter().filter_map(|sample| sample.received_bytes).sum();
             assert_eq!(whole, tcp.whole_good_bytes);
             assert!(good > 0 && tcp.series.iter().all(|sample| !sample.lasts.is_zero()));
+            let active = tcp.series.iter().map(|sample| sample.active_connections);
+            assert_eq!(active.max(), Some(Some(3)));
         }
+        FlowReport::Connections(_) => panic!("no such flow was asked for"),
     }
 }
 
 #[test]
-fn who_watches_sees_every_byte_of_a_flow_once_and_five_samples_a_second() {
+fn who_watches_sees_every_byte_of_a_flow_once_and_more_than_five_samples_a_second() {
     let far = FarEnd::at(LOOPBACK);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let watched = Arc::clone(&seen);
@@ -93,8 +100,8 @@ fn who_watches_sees_every_byte_of_a_flow_once_and_five_samples_a_second() {
             .collect();
         let received: u64 = samples.iter().filter_map(|sample| sample.received_bytes).sum();
         assert_eq!(received, report.whole_good_bytes);
-        // One second of slots in stretches of 200 ms, and the slot of what came after.
-        assert_eq!(samples.len(), 6);
+        // Twenty slots of 50 ms and that of what came after, three to a stretch.
+        assert_eq!(samples.len(), 7);
     }
 }
 

@@ -14,7 +14,7 @@ use fp_engine::os::clock;
 use fp_model::{
     Abort, BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, Event, Family, FlowReport,
     FlowSpec, FrameSizes, FramesLoad, Load, Pace, ProbedBy, ProbesLoad, Rate, Sample, Sender,
-    TcpLoad, Testbed as _, Timing, Trial,
+    TcpEngine, TcpLoad, Testbed as _, Timing, Trial,
 };
 use serde_json::Value;
 
@@ -94,6 +94,7 @@ fn tcp() -> Load {
         pacing: Some(Rate::mbps(200)),
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     })
 }
 

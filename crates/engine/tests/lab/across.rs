@@ -6,6 +6,7 @@ use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
 use fp_engine::lab::{Families, Grounds, Lab};
 use fp_engine::near::{LiveOptions, LiveTestbed};
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::Family;
 use fp_net::path::{LinkSpec, PathSpec};
@@ -32,7 +33,9 @@ impl Across {
             let server = Server::bind(ServerOptions {
                 listen: None,
                 data_ports: DataPorts::ANY,
-                max_sessions: 1,
+                connection_networks: ConnectionNetworks::NONE,
+                // The next one may come before the last one has been cleared away.
+                max_sessions: 2,
                 identity: Identity::new().unwrap(),
                 log: Log::none(),
             })

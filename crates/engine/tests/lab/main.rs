@@ -6,7 +6,9 @@ mod across;
 mod bursts;
 mod delay;
 mod frames;
+mod gateway;
 mod harness;
+mod ports;
 mod whole;
 
 use std::fs;
@@ -19,14 +21,14 @@ use fp_engine::lab::{Families, Grounds, Lab, Namespace};
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use fp_engine::os::packet::PacketReceiver;
-use fp_model::{Dscp, Family, Rate, Time};
+use fp_model::{Dscp, Family, PortRange, Rate, Time};
 use fp_net::link::Truth;
-use fp_net::path::{LinkSpec, PathSpec};
+use fp_net::path::{GatewaySpec, LinkSpec, PathSpec};
 use fp_net::path::{MtuSpec, PoliceSpec, Probability, RemarkSpec, TooBigAnswer};
 use harness::Case;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 29] = [
     ("a_round_trip_takes_what_the_links_say", a_round_trip_takes_what_the_links_say),
     ("every_frame_is_passed_or_dropped_for_a_cause", every_frame_is_passed_or_dropped_for_a_cause),
     ("a_black_hole_passes_its_mtu_and_nothing_more", a_black_hole_passes_its_mtu_and_nothing_more),
@@ -35,6 +37,10 @@ const CASES: [Case; 15] = [
     ("the_receiving_kernel_refuses_corrupt_packets", the_receiving_kernel_refuses_corrupt_packets),
     ("a_path_may_have_one_family_only", a_path_may_have_one_family_only),
     ("a_lab_leaves_nothing_behind", a_lab_leaves_nothing_behind),
+    (
+        "a_gateway_has_one_address_outside_and_a_port_for_each_connection",
+        gateway::has_one_address_outside_and_a_port_for_each_connection,
+    ),
     ("every_frame_of_a_burst_arrives_once", bursts::every_frame_of_a_burst_arrives_once),
     (
         "a_policer_admits_of_a_burst_what_its_bucket_holds",
@@ -54,10 +60,70 @@ const CASES: [Case; 15] = [
         "the_lab_alone_adds_its_delay_and_loses_nothing",
         delay::the_lab_alone_adds_its_delay_and_loses_nothing,
     ),
+    ("packet_ports_carry_every_frame_as_it_is", ports::packet_ports_carry_every_frame_as_it_is),
+    (
+        "a_packet_port_receives_what_it_is_for_and_nothing_else",
+        ports::a_packet_port_receives_what_it_is_for_and_nothing_else,
+    ),
+    (
+        "the_host_takes_no_notice_of_what_a_packet_port_is_sent",
+        ports::the_host_takes_no_notice_of_what_a_packet_port_is_sent,
+    ),
+    (
+        "ports_that_share_an_interface_receive_each_connection_once",
+        ports::ports_that_share_an_interface_receive_each_connection_once,
+    ),
+    (
+        "a_port_says_whose_checksum_is_still_to_be_made",
+        ports::a_port_says_whose_checksum_is_still_to_be_made,
+    ),
+    (
+        "who_may_load_no_program_is_told_what_af_xdp_takes",
+        ports::xdp::who_may_load_no_program_is_told_what_af_xdp_takes,
+    ),
+    (
+        "ten_thousand_connections_are_counted_alike_by_both_ends",
+        ports::connections::ten_thousand_are_counted_alike_by_both_ends,
+    ),
+    (
+        "no_connection_is_opened_without_leave_or_proof",
+        ports::connections::none_is_opened_without_leave_or_proof,
+    ),
+    (
+        "a_router_forwards_connections_where_the_far_end_is_behind_it",
+        ports::connections::a_router_forwards_them_where_the_far_end_is_behind_it,
+    ),
+    (
+        "who_stops_a_trial_of_connections_is_told_what_there_was",
+        ports::ending::who_stops_a_trial_is_told_what_there_was,
+    ),
+    (
+        "a_far_end_killed_with_connections_is_lost_in_a_second_and_nothing_stays",
+        ports::ending::a_far_end_that_is_killed_is_lost_in_a_second_and_nothing_stays,
+    ),
+    ("the_next_hop_is_what_the_kernel_would_take", ports::next_hop::is_what_the_kernel_would_take),
+    ("where_there_is_no_next_hop_it_says_why", ports::next_hop::where_there_is_none_it_says_why),
 ];
 
+const CASES_FOR_BPF: [Case; 5] = [
+    ("ten_thousand_connections_go_by_af_xdp", ports::connections::ten_thousand_go_by_af_xdp),
+    ("xdp_ports_carry_every_frame_as_it_is", ports::xdp::carry_every_frame_as_it_is),
+    (
+        "an_xdp_port_receives_what_it_is_for_and_nothing_else",
+        ports::xdp::receives_what_it_is_for_and_nothing_else,
+    ),
+    ("what_an_xdp_port_is_not_for_is_the_hosts", ports::xdp::what_it_is_not_for_is_the_hosts),
+    (
+        "no_xdp_program_outlives_its_ports_or_its_process",
+        ports::xdp::no_program_outlives_its_ports_or_its_process,
+    ),
+];
+
+const HELPERS: [Case; 2] =
+    [(ports::xdp::HOLDER, ports::xdp::hold_a_port), (ports::ending::SERVER, ports::ending::serve)];
+
 fn main() -> ExitCode {
-    harness::run(&CASES)
+    harness::run(&CASES, &CASES_FOR_BPF, &HELPERS)
 }
 
 fn a_round_trip_takes_what_the_links_say(grounds: Grounds) {
@@ -151,9 +217,15 @@ fn a_black_hole_passes_its_mtu_and_nothing_more(grounds: Grounds) {
 }
 
 fn a_sender_learns_the_mtu_by_icmp(grounds: Grounds) {
-    let lab = start(grounds, mtu(1400, TooBigAnswer::Icmp));
+    let direct = path_of(mtu(1400, TooBigAnswer::Icmp));
+    for path in [PathSpec { gateway: Some(ANY_PORT), ..direct.clone() }, direct] {
+        learns_the_mtu(&Lab::start(grounds, &path, Families::Both, 1).unwrap());
+    }
+}
+
+fn learns_the_mtu(lab: &Lab) {
     for family in [Family::Ipv4, Family::Ipv6] {
-        let (near, far) = connected(&lab, family);
+        let (near, far) = connected(lab, family);
         let payload = vec![0; 1401 - usize::from(header_bytes(family))];
         near.send(&payload).unwrap();
         // The answer makes the kernel cut what comes after it into fragments that fit.
@@ -231,8 +303,9 @@ fn a_lab_leaves_nothing_behind(grounds: Grounds) {
         (count("/proc/self/fd"), count("/proc/self/task"), interfaces)
     };
     let before = held();
-    for _ in 0..3 {
-        let lab = start(grounds, LinkSpec::default());
+    for gateway in [None, Some(ANY_PORT), None] {
+        let path = PathSpec { gateway, ..path_of(LinkSpec::default()) };
+        let lab = Lab::start(grounds, &path, Families::Both, 1).unwrap();
         let mut sleep = Command::new("sleep");
         sleep.arg("1000");
         let program = lab.far().start(sleep).unwrap();
@@ -247,6 +320,8 @@ fn a_lab_leaves_nothing_behind(grounds: Grounds) {
         thread::yield_now();
     }
 }
+
+const ANY_PORT: GatewaySpec = GatewaySpec { ports: PortRange { first: 1024, last: 65_535 } };
 
 fn start(grounds: Grounds, near_to_far: LinkSpec) -> Lab {
     Lab::start(grounds, &path_of(near_to_far), Families::Both, 1).unwrap()

@@ -12,6 +12,7 @@ use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::netlink::{Mac, Netlink, VethEnd};
 use fp_engine::os::packet::PacketReceiver;
 use fp_engine::os::{NetNs, clock};
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::{
     Direction, Dscp, DscpCount, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport,
@@ -202,6 +203,7 @@ impl Cable {
             let server = Server::bind(ServerOptions {
                 listen: None,
                 data_ports: DataPorts::ANY,
+                connection_networks: ConnectionNetworks::NONE,
                 max_sessions: 1,
                 identity: Identity::new().unwrap(),
                 log: Log::none(),

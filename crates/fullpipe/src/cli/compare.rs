@@ -51,8 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         document::save(file, &fp_report::html(&pages)).map_err(Failure::not_run)?;
     }
     if let Some(file) = &args.pdf {
-        let bytes = fp_report::pdf(&pages, args.paper.paper()).map_err(Failure::not_run)?;
-        document::save(file, &bytes).map_err(Failure::not_run)?;
+        document::save_pdf(file, &pages, args.paper.paper()).map_err(Failure::not_run)?;
     }
     if args.json {
         document::print(&format!("{:#}\n", comparison.json()))?;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 
-use super::Failure;
+use fp_report::{Document, Paper};
+
+use super::{Failure, tell};
 
 /// Writes to stdout; a reader that has seen enough is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -46,6 +48,16 @@ pub(crate) fn expect_writable(file: &Path) -> Result<(), Failure> {
              written to"
         ))
     })
+}
+
+/// A document as PDF, and what could not be printed in it, which nobody else would say.
+pub(crate) fn save_pdf(file: &Path, document: &Document, paper: Paper) -> anyhow::Result<()> {
+    let made = fp_report::pdf(document, paper)?;
+    save(file, &made.bytes)?;
+    if let Some(sentence) = made.lacks {
+        tell(&format!("{}: {sentence}", file.display()));
+    }
+    Ok(())
 }
 
 /// Whole or absent: the file takes its name only when it is complete.

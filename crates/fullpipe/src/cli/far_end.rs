@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, ServeError, Server, ServerOptions};
 use fp_engine::lab::Namespace;
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
 use fp_model::Family;
 
@@ -24,6 +25,7 @@ impl FarEnd {
         let options = ServerOptions {
             listen: None,
             data_ports: DataPorts::ANY,
+            connection_networks: ConnectionNetworks::for_benchmarks(),
             max_sessions: 16,
             identity: Identity::new()?,
             log: Log::none(),

@@ -99,6 +99,7 @@ pub(crate) fn ends(bed: &Iperf3Testbed, across: String, output: &OutputArgs) -> 
         line_l1: None,
         lines: Default::default(),
         is_isolated: false,
+        is_translated: false,
         is_iperf3: true,
         is_quiet: output.quiet,
     }

@@ -2,9 +2,10 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Once;
 use std::time::Duration;
 
-use fp_engine::os::clock;
+use fp_engine::os::{clock, signal};
 use fp_method::flow::Lines;
 use fp_method::verdict::Status;
 use fp_model::{Abort, Direction, Family, HostFacts, Rate, Testbed};
@@ -85,6 +86,8 @@ pub(crate) struct Ends {
     pub(crate) lines: Lines,
     /// Nobody else's traffic crosses it: it is emulated.
     pub(crate) is_isolated: bool,
+    /// An emulated gateway gives the near end's connections another address and ports.
+    pub(crate) is_translated: bool,
     /// The far end is a stock iperf3 server.
     pub(crate) is_iperf3: bool,
     /// No progress on stderr.
@@ -109,6 +112,7 @@ impl Ends {
             line_l1: None,
             lines: Lines::default(),
             is_isolated: false,
+            is_translated: false,
             is_iperf3: false,
             is_quiet: false,
         }
@@ -231,6 +235,10 @@ pub(crate) struct Watcher {
     progress: Progress,
     /// Slots since the last line, by flow.
     slots: Vec<(Direction, Vec<fp_model::Sample>)>,
+    /// The same of many connections.
+    connections: Vec<fp_model::ConnectionsSample>,
+    /// Tells that a stop was heeded.
+    stopping: Once,
     sums: Option<fp_report::Progress>,
 }
 
@@ -246,6 +254,8 @@ impl Watcher {
             interval: output.interval,
             progress: output.progress,
             slots: Vec::new(),
+            connections: Vec::new(),
+            stopping: Once::new(),
             sums: None,
         }
     }
@@ -268,6 +278,7 @@ impl Watcher {
             fp_model::Event::Started(trial) if self.is_by_the_way(trial) => {}
             fp_model::Event::Started(trial) => {
                 self.slots.clear();
+                self.connections.clear();
                 tell(&format!("· {}", fp_report::trial_line(trial)));
                 if self.progress == Progress::Directions && !self.verbose {
                     self.sums = Some(fp_report::Progress::of(trial, self.interval));
@@ -278,6 +289,7 @@ impl Watcher {
                 Some(sums) => sums.on_sample(*flow, sample).iter().for_each(|line| tell(line)),
                 None => self.sampled(*flow, *direction, *sample),
             },
+            fp_model::Event::Counted { sample, .. } => self.counted(*sample),
             fp_model::Event::Finished(_) => {
                 let sums = self.sums.iter_mut();
                 sums.flat_map(fp_report::Progress::rest).for_each(|line| tell(&line));
@@ -290,6 +302,21 @@ impl Watcher {
     fn is_by_the_way(&self, trial: &fp_model::Trial) -> bool {
         let is_probes = |flow: &fp_model::FlowSpec| matches!(flow.load, fp_model::Load::Probes(_));
         self.progress == Progress::Directions && !self.verbose && trial.flows.iter().all(is_probes)
+    }
+
+    fn counted(&mut self, sample: fp_model::ConnectionsSample) {
+        if signal::caught().is_some() {
+            self.stopping.call_once(|| {
+                tell("  stopping: connections end first; another signal ends it without a result");
+            });
+        }
+        let slots = &mut self.connections;
+        slots.push(sample);
+        let lasts: Duration = slots.iter().map(|slot| slot.lasts).sum();
+        if lasts >= self.interval || self.verbose {
+            tell(&format!("    {}", fp_report::connections(slots)));
+            slots.clear();
+        }
     }
 
     fn sampled(&mut self, flow: usize, direction: Direction, sample: fp_model::Sample) {

@@ -1,5 +1,6 @@
 //! The command line: each command in a file of its own.
 
+pub(crate) mod addresses;
 mod burst;
 mod calc;
 mod compare;
@@ -33,10 +34,11 @@ mod schema;
 mod serve;
 mod sim;
 mod stored;
+mod stress;
 mod test;
 #[cfg(feature = "ui")]
 mod ui;
-mod values;
+pub(crate) mod values;
 mod words;
 mod y1564;
 
@@ -68,6 +70,7 @@ enum Command {
     Y1564(y1564::Args),
     Burst(burst::Args),
     Rfc7640(rfc7640::Args),
+    Stress(stress::Args),
     Run(run::Args),
     Watch(run::WatchArgs),
     Report(report::Args),
@@ -93,6 +96,7 @@ impl Command {
             Self::Y1564(args) => args.check(),
             Self::Burst(args) => args.check(),
             Self::Rfc7640(args) => args.check(),
+            Self::Stress(args) => args.check(),
             Self::Sim(args) => args.check(),
             Self::Serve(_)
             | Self::Test(_)
@@ -122,6 +126,7 @@ impl Command {
             Self::Y1564(args) => args.cost(),
             Self::Burst(args) => args.cost(),
             Self::Rfc7640(args) => args.cost(),
+            Self::Stress(args) => args.cost(),
             Self::Sim(_) => Cost::NOTHING,
             Self::Serve(_)
             | Self::Run(_)
@@ -248,6 +253,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Y1564(args) => y1564::run(args),
         Command::Burst(args) => burst::run(args),
         Command::Rfc7640(args) => rfc7640::run(args),
+        Command::Stress(args) => stress::run(args),
         Command::Run(args) => run::run(args),
         Command::Watch(args) => run::watch(args),
         Command::Report(args) => report::run(&args),

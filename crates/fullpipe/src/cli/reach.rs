@@ -42,6 +42,9 @@ pub(crate) struct ReachArgs {
     ipv6: bool,
     #[command(flatten)]
     iperf3: CredentialArgs,
+    /// Connections that are open when a trial of them is stopped are reset.
+    #[arg(skip)]
+    aborts: bool,
 }
 
 /// What is to be run between the ends once they have met.
@@ -60,6 +63,11 @@ impl ReachArgs {
         self.far = Some(far);
     }
 
+    /// Has connections that are open when a trial of them is stopped be reset instead of closed.
+    pub(crate) fn abort_when_stopped(&mut self) {
+        self.aborts = true;
+    }
+
     /// The same word, left where it is.
     pub(crate) fn word_instead_of_a_far_end(&self) -> Option<&str> {
         self.far.as_deref().filter(|_| self.lab.is_some())
@@ -68,6 +76,11 @@ impl ReachArgs {
     /// Whether the far end is to be a stock iperf3 server.
     pub(crate) fn is_iperf3(&self) -> bool {
         self.far.as_deref().is_some_and(|far| iperf3_far_end::address(far).is_some())
+    }
+
+    /// Whether both ends are on this machine, with an emulated network between them.
+    pub(crate) const fn is_lab(&self) -> bool {
+        self.lab.is_some()
     }
 
     /// Runs `method`, which a stock iperf3 server is no far end for, and writes its documents.
@@ -126,7 +139,7 @@ impl ReachArgs {
         }
         self.iperf3.expect_none()?;
         let pairing = pairing(far, self.key_file.as_deref())?;
-        let bed = connect(&pairing, self.family(), output)?;
+        let bed = self.connect(&pairing, self.family(), output)?;
         let ends = ends(&bed, pairing.far.to_string(), output);
         measure::run(ends, bed, output, method)
     }
@@ -147,14 +160,29 @@ impl ReachArgs {
         let lab = Lab::start(grounds, &path, families, self.seed).map_err(Failure::not_run)?;
         let far = FarEnd::start(lab.far(), family).map_err(Failure::not_run)?;
         lab.near().enter().context("cannot enter the near end").map_err(Failure::not_run)?;
-        let bed = connect(far.pairing(), Some(family), output)?;
+        let bed = self.connect(far.pairing(), Some(family), output)?;
         let line_l1 = path.slowest_line();
         let lines = measure::lines(&path);
         let across = format!("lab {}", path.name);
-        let ends = Ends { line_l1, lines, is_isolated: true, ..ends(&bed, across, output) };
+        let (is_isolated, is_translated) = (true, path.gateway.is_some());
+        let real = ends(&bed, across, output);
+        let ends = Ends { line_l1, lines, is_isolated, is_translated, ..real };
         let outcome = measure::run(ends, Emulated::new(&lab, bed), output, method);
         super::lab::tell_the_truth(&lab, self.truth.as_deref())?;
         outcome
+    }
+
+    fn connect(
+        &self,
+        pairing: &Pairing,
+        family: Option<Family>,
+        output: &OutputArgs,
+    ) -> Result<LiveTestbed, Failure> {
+        let mut bed = connect(pairing, family, output)?;
+        if self.aborts {
+            bed.abort_when_stopped();
+        }
+        Ok(bed)
     }
 
     fn family(&self) -> Option<Family> {
@@ -215,6 +243,7 @@ fn ends(bed: &LiveTestbed, across: String, output: &OutputArgs) -> Ends {
         line_l1: None,
         lines: Lines::default(),
         is_isolated: false,
+        is_translated: false,
         is_iperf3: false,
         is_quiet: output.quiet,
     }

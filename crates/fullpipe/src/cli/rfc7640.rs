@@ -198,7 +198,7 @@ impl MethodArgs {
         let plan = self.plan(ends.family, ends.interface_mtu_bytes)?;
         plan.check().map_err(Failure::bad_input)?;
         if let Some(line_l1) = ends.line_l1 {
-            plan.check_policers_behind(line_l1).map_err(Failure::bad_input)?;
+            plan.check_behind(line_l1).map_err(Failure::bad_input)?;
         }
         let (report, end) = rfc7640::run(&plan, bed);
         Ok(Measured { work: Work::Rfc7640 { plan, report }, end })

@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow};
 use fp_engine::control::{DEFAULT_PORT, Host, Identity, IdentityError, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
 use fp_engine::os::{interfaces, signal};
+use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, NotDataPorts, StopFlag};
 
 use super::iperf3::{self, Iperf3Args};
@@ -28,6 +29,16 @@ pub(crate) struct Args {
     /// Open data connections on these ports only, for a firewall's sake [default: any]
     #[arg(long, value_name = "LO-HI", value_parser = data_ports)]
     data_ports: Option<DataPorts>,
+    /// Let near ends open very many connections, with addresses in these networks alone, for which this
+    /// host then answers; without NETWORKS in those that are set apart for tests
+    #[arg(
+        long,
+        value_name = "NETWORKS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "198.18.0.0/15,2001:2::/48"
+    )]
+    allow_connections: Option<ConnectionNetworks>,
     /// Serve so many near ends at once
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = max_sessions)]
     max_sessions: u16,
@@ -56,6 +67,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let server = Server::bind(ServerOptions {
         listen: args.listen,
         data_ports: args.data_ports.unwrap_or(DataPorts::ANY),
+        connection_networks: args.allow_connections.unwrap_or(ConnectionNetworks::NONE),
         max_sessions: args.max_sessions.into(),
         identity: identity.map_err(not_usable)?,
         log,

@@ -1,5 +1,6 @@
 //! `fullpipe sim`: a method in virtual time over the same network file as the lab.
 
+use anyhow::anyhow;
 use clap::Subcommand;
 use fp_model::{Family, HostFacts, Testbed};
 use fp_net::sim::SimTestbed;
@@ -8,7 +9,7 @@ use super::measure::{self, Ends, Measured, OutputArgs, Progress, Watcher};
 use super::rfc6349::MethodArgs;
 use super::values::seed;
 use super::y1564::SimulatedArgs;
-use super::{Exit, Failure, burst, document, flow, rfc2544, rfc7640};
+use super::{Exit, Failure, burst, document, flow, rfc2544, rfc7640, stress};
 use crate::network;
 
 /// Runs a method in virtual time over an emulated network
@@ -35,6 +36,8 @@ enum Method {
     Burst(Simulated<burst::MethodArgs>),
     /// Policers, queues, schedulers and shapers by RFC 7640
     Rfc7640(Simulated<rfc7640::MethodArgs>),
+    /// Very many TCP connections at once
+    Stress(Simulated<stress::MethodArgs>),
 }
 
 /// A method with the options of its simulation.
@@ -73,6 +76,11 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         Method::Y1564(test) => test.run(&args.net, |method, ends, bed| method.measure(ends, bed)),
         Method::Burst(test) => test.run(&args.net, burst::MethodArgs::measure),
         Method::Rfc7640(tests) => tests.run(&args.net, rfc7640::MethodArgs::measure),
+        Method::Stress(test) => {
+            test.method.check()?;
+            test.method.expect_memory(2)?;
+            test.run(&args.net, stress::MethodArgs::measure)
+        }
     }
 }
 
@@ -86,6 +94,7 @@ impl Args {
             Method::Y1564(test) => test.method.check(),
             Method::Burst(test) => test.method.check(),
             Method::Rfc7640(tests) => tests.method.check(),
+            Method::Stress(test) => test.method.check(),
         }
     }
 }
@@ -100,7 +109,8 @@ impl Args {
             | Method::Rfc2544(_)
             | Method::Y1564(_)
             | Method::Burst(_)
-            | Method::Rfc7640(_) => Vec::new(),
+            | Method::Rfc7640(_)
+            | Method::Stress(_) => Vec::new(),
         }
     }
 }
@@ -117,6 +127,13 @@ impl<M: clap::Args> Simulated<M> {
         // It can be had again at any time.
         self.output.no_save = !self.save;
         let path = network::load(net)?;
+        if path.gateway.is_some() {
+            return Err(Failure::bad_input(anyhow!(
+                "the network {} has a gateway, which is the kernel's and not in virtual time: \
+                 run the method across it with --lab {net}",
+                path.name
+            )));
+        }
         let mut watcher = Watcher::new(&self.output);
         let bed = SimTestbed::new(&path, self.seed).with_events(move |event| watcher.see(&event));
         let host = HostFacts {
@@ -133,6 +150,7 @@ impl<M: clap::Args> Simulated<M> {
             line_l1: path.slowest_line(),
             lines: measure::lines(&path),
             is_isolated: true,
+            is_translated: false,
             is_iperf3: false,
             is_quiet: self.output.quiet,
         };

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use fp_model::{Dscp, FlowSpec, Layer, LayeredRate, Rate, parse_duration, parse_rate, parse_size};
+use fp_model::{
+    Dscp, FlowSpec, Layer, LayeredRate, PortRange, Rate, parse_duration, parse_rate, parse_size,
+};
 
 /// Below this not even two full frames fit into the shortest trial.
 const LEAST_RATE: Rate = Rate::bps(64_000);
@@ -25,6 +27,14 @@ pub(crate) fn plain_rate(text: &str) -> Result<Rate, String> {
         (rate, None) => Ok(rate),
         (_, Some(_)) => Err("the layer of this rate cannot be chosen".into()),
     }
+}
+
+/// `None` of what is no port and no range from a lower one to a higher one.
+pub(crate) fn port_range(text: &str) -> Option<PortRange> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    let range = PortRange { first: port(first)?, last: port(last)? };
+    (range.first <= range.last).then_some(range)
 }
 
 pub(crate) fn seed(text: &str) -> Result<u64, String> {

@@ -4,6 +4,7 @@ use fp_model::{CongestionControl, Family};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
+use super::wanted::Engine;
 use crate::yaml::{OneOrMore, Text};
 
 #[derive(Debug, Deserialize)]
@@ -38,6 +39,7 @@ pub(super) struct Flow {
     pub(super) bytes: Option<Text>,
     /// What a TCP application writes at a time.
     pub(super) write: Option<Text>,
+    pub(super) engine: Option<Spanned<Engine>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -10,8 +10,8 @@ use serde_saphyr::{Location, Spanned};
 use super::KIND;
 use super::file::{self, File, Transport};
 use super::wanted::{
-    CONNECTIONS_MAX, FLOWS_MAX, Offered, PACKETS_PER_SECOND_MAX, Payloads, Tcp, Traffic, Udp,
-    Wanted,
+    CONNECTIONS_MAX, Engine, FLOWS_MAX, Offered, PACKETS_PER_SECOND_MAX, Payloads, Tcp, Traffic,
+    Udp, Wanted,
 };
 use crate::yaml::value::{dscp, duration, positive, size, whole};
 use crate::yaml::{OneOrMore, Problem, Text};
@@ -85,6 +85,7 @@ fn tcp(keys: &file::Flow) -> Result<Tcp, Problem> {
         return Err(Problem::with(text, "TCP writes payload: its rate is at @l4"));
     }
     Ok(Tcp {
+        engine: keys.engine.as_ref().map_or(Engine::Kernel, |engine| engine.value),
         connections: streams(keys, CONNECTIONS_MAX.into())?,
         window_bytes: keys.window.as_ref().map(window).transpose()?,
         mss_bytes: keys
@@ -113,7 +114,8 @@ fn udp(here: &Spanned<file::Flow>) -> Result<Udp, Problem> {
     let only_tcp = [&keys.window, &keys.mss, &keys.pacing, &keys.bytes, &keys.write];
     let texts = only_tcp.into_iter().flatten();
     let congestion = keys.congestion.iter().map(|congestion| congestion.defined);
-    let only_tcp = texts.map(|text| text.defined).chain(congestion);
+    let engine = keys.engine.iter().map(|engine| engine.defined);
+    let only_tcp = texts.map(|text| text.defined).chain(congestion).chain(engine);
     belongs_not(only_tcp, "this key belongs to TCP: leave out `transport: udp`, or the key")?;
     let offered = match (&keys.rate, &keys.pps) {
         (Some(text), None) => Offered::Rate(rate(text)?),

@@ -4,14 +4,22 @@
 
 use fp_method::flow::{Path, PathStep};
 use fp_method::path::PathMtu;
-use fp_model::{Direction, Family, Load, Pace, ProbedBy, Rate};
+use fp_model::{
+    AddressRange, ConnectionAddresses, Direction, Family, Load, Pace, ProbedBy, Rate, TcpEngine,
+    TcpLoad,
+};
 
 use super::wanted::{Between, Wanted};
 use super::*;
 
 const UNKNOWN: Path = Path { known: Vec::new(), unknown: None };
-const ETHERNET: Between<'_> =
-    Between { family: Family::Ipv4, interface_mtu_bytes: 1500, is_iperf3: false, path: &UNKNOWN };
+const ETHERNET: Between<'_> = Between {
+    family: Family::Ipv4,
+    interface_mtu_bytes: 1500,
+    is_iperf3: false,
+    is_translated: false,
+    path: &UNKNOWN,
+};
 
 fn read(flows: &str) -> Result<Vec<Wanted>, String> {
     let text = format!("schema: fullpipe.flows/1\nflows:\n{flows}");
@@ -22,7 +30,7 @@ fn read(flows: &str) -> Result<Vec<Wanted>, String> {
 fn the_example_is_a_flows_file() {
     let text = include_str!("../../../../examples/flows.yaml");
     let flows = parse(text, "flows.yaml").unwrap();
-    assert!(flows.iter().all(|flow| !flow.flows(&ETHERNET).unwrap().is_empty()));
+    assert!(flows.iter().all(|flow| !flow.flows(&ETHERNET, 0).unwrap().is_empty()));
 }
 
 /// G.711: 160 bytes of speech 50 times a second are 64 kbit/s of payload and, in frames of 206 bytes,
@@ -31,7 +39,7 @@ fn the_example_is_a_flows_file() {
 fn a_rate_of_payload_and_packets_per_second_are_the_same_rate_of_frames() {
     for offered in ["rate: 64k", "pps: 50", "rate: 82400@l2", "rate: 90400@l1", "rate: 75200@l3"] {
         let flows = read(&format!("  - {{name: v, transport: udp, payload: 160, {offered}}}\n"));
-        let planned = flows.unwrap()[0].flows(&ETHERNET).unwrap();
+        let planned = flows.unwrap()[0].flows(&ETHERNET, 0).unwrap();
         let Load::Frames(load) = &planned[0].spec.load else { panic!("{planned:?}") };
         assert_eq!(load.pace, Pace::Constant { rate: Rate::bps(82_400) }, "{offered}");
     }
@@ -51,7 +59,7 @@ fn packets_are_as_long_as_the_path_takes_unless_their_length_is_given() {
     let ends = Between { path: &path, ..ETHERNET };
     let planned = |flow: &str| {
         let flows = read(&format!("  - {{name: a, direction: both, {flow}}}\n")).unwrap();
-        flows[0].flows(&ends).unwrap()
+        flows[0].flows(&ends, 0).unwrap()
     };
     let frames = |flow: &str| -> Vec<u32> {
         let longest = planned(flow).into_iter().map(|flow| match flow.spec.load {
@@ -71,12 +79,45 @@ fn packets_are_as_long_as_the_path_takes_unless_their_length_is_given() {
     assert_eq!(segments.collect::<Vec<_>>(), [1360, 1360]);
 }
 
+/// Both ways of one flow and another beside it, in the networks that are set apart for tests.
+#[test]
+fn flows_of_fullpipes_own_tcp_have_hosts_that_no_other_flow_has() {
+    let file = "  - {name: a, direction: both, engine: user, streams: 3, family: ipv6}\n  - {name: b}\n  \
+                - {name: c, engine: user}\n";
+    let mut planned = Vec::new();
+    for flow in read(file).unwrap() {
+        planned.extend(flow.flows(&ETHERNET, planned.len()).unwrap());
+    }
+    let told = planned.iter().map(|flow| match &flow.spec.load {
+        Load::Tcp(TcpLoad { engine: TcpEngine::User { addresses }, .. }) => {
+            let ConnectionAddresses { clients, servers, client_ports, .. } = addresses;
+            let host = |range: &AddressRange| format!("{} {}", range.network, range.first);
+            format!("{}, {}, {}", host(clients), host(servers), client_ports.count())
+        }
+        Load::Tcp(_) => "kernel".to_owned(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "2001:2:0:1:: 1, 2001:2:0:2:: 1, 3",
+            "2001:2:0:1:: 2, 2001:2:0:2:: 2, 3",
+            "kernel",
+            "198.18.128.0 4, 198.19.0.0 4, 1",
+        ]
+    );
+    let iperf3 = Between { is_iperf3: true, ..ETHERNET };
+    let refused = read(file).unwrap()[2].flows(&iperf3, 0).unwrap_err().to_string();
+    assert!(refused.contains("a stock iperf3 server has the TCP of its kernel alone"), "{refused}");
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     for (flow, said) in [
         ("{name: a, dscp: gold}", "3:21: `gold`: a DSCP is a number from 0 to 63"),
         ("{name: a, transport: udp}", "3:5: a UDP flow needs `rate: 10M`"),
         ("{name: a, transport: udp, rate: 1M, window: 64K}", "3:49: this key belongs to TCP"),
+        ("{name: a, transport: udp, rate: 1M, engine: user}", "3:49: this key belongs to TCP"),
         ("{name: a, pps: 50}", "3:20: this key belongs to UDP"),
         ("{name: a, begins: -2s}", "3:23: `-2s`: a time cannot be negative"),
         (
@@ -96,9 +137,9 @@ fn what_is_wrong_is_said_with_its_place() {
 #[test]
 fn what_a_payload_cannot_carry_is_refused_with_the_place_of_the_flow() {
     let flows = read("  - {name: a, transport: udp, payload: 18, rate: 1T}\n").unwrap();
-    let error = flows[0].flows(&ETHERNET).unwrap_err().to_string();
+    let error = flows[0].flows(&ETHERNET, 0).unwrap_err().to_string();
     assert!(error.starts_with("f.yaml:3:5: this rate is 6944444444 packets a second"), "{error}");
     let flows = read("  - {name: a, transport: udp, payload: 1473, rate: 1M}\n").unwrap();
-    let error = flows[0].flows(&ETHERNET).unwrap_err().to_string();
+    let error = flows[0].flows(&ETHERNET, 0).unwrap_err().to_string();
     assert!(error.contains("from 18 bytes") && error.contains("to 1472"), "{error}");
 }

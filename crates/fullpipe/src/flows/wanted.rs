@@ -5,15 +5,21 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fp_method::flow::{Path, PathAsk, PlannedFlow};
 use fp_model::{
-    CongestionControl, Direction, Dscp, Ecn, Family, FlowSpec, FrameSizes, FramesLoad, Layer,
-    LayeredRate, Load, Pace, PacketLayout, Rate, Sender, TcpLoad,
+    AddressRange, CongestionControl, ConnectionAddresses, Direction, Dscp, Ecn, Family, FlowSpec,
+    FrameSizes, FramesLoad, Layer, LayeredRate, Load, Pace, PacketLayout, PortRange, Rate, Sender,
+    TcpEngine, TcpLoad,
 };
+
+use crate::cli::addresses::Prefix;
 
 /// Faster than any host sends: a stream's packets are numbered and timed one by one.
 pub(crate) const PACKETS_PER_SECOND_MAX: u64 = 10_000_000;
 pub(crate) const CONNECTIONS_MAX: u32 = 10_000;
 pub(crate) const FLOWS_MAX: usize = 256;
 const TCP_HEADER_BYTES: u32 = 20;
+/// Of connections that are no host's: the first client's, and that of all servers.
+const CLIENT_PORT: u16 = 49_152;
+const SERVER_PORT: u16 = 6349;
 /// More than any path of today holds at a gigabit.
 const WINDOW_BYTES: u64 = 4_000_000;
 /// All connections together.
@@ -29,6 +35,8 @@ pub(crate) struct Between<'a> {
     pub(crate) interface_mtu_bytes: u32,
     /// The far end is a stock iperf3 server.
     pub(crate) is_iperf3: bool,
+    /// Between them the near end's addresses become others.
+    pub(crate) is_translated: bool,
     pub(crate) path: &'a Path,
 }
 
@@ -63,8 +71,18 @@ pub(crate) enum Traffic {
     Udp(Udp),
 }
 
+/// Whose TCP carries a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Engine {
+    #[default]
+    Kernel,
+    User,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Tcp {
+    pub(crate) engine: Engine,
     pub(crate) connections: u32,
     pub(crate) window_bytes: Option<u64>,
     pub(crate) mss_bytes: Option<u32>,
@@ -135,17 +153,23 @@ impl Wanted {
 
     /// The flows of a trial, one for each stream of UDP and one for all connections of TCP.
     ///
+    /// So many flows of the trial are planned already.
+    ///
     /// # Errors
     /// What cannot be sent between these ends, and what can.
-    pub(crate) fn flows(&self, ends: &Between<'_>) -> anyhow::Result<Vec<PlannedFlow>> {
-        let flows = self.planned(ends);
+    pub(crate) fn flows(
+        &self,
+        ends: &Between<'_>,
+        planned: usize,
+    ) -> anyhow::Result<Vec<PlannedFlow>> {
+        let flows = self.planned(ends, planned);
         match &self.place {
             Some(place) => flows.map_err(|error| anyhow!("{place}: {error:#}")),
             None => flows,
         }
     }
 
-    fn planned(&self, ends: &Between<'_>) -> anyhow::Result<Vec<PlannedFlow>> {
+    fn planned(&self, ends: &Between<'_>, before: usize) -> anyhow::Result<Vec<PlannedFlow>> {
         let family = self.family.unwrap_or(ends.family);
         let mut flows = Vec::new();
         for (way, direction) in self.directions.iter().enumerate() {
@@ -153,7 +177,13 @@ impl Wanted {
             let taken = way as u32 * self.streams();
             match &self.traffic {
                 Traffic::Tcp(tcp) => {
-                    let load = Load::Tcp(tcp.load(*direction, ends, family)?);
+                    let mut load = tcp.load(*direction, ends, family)?;
+                    if tcp.engine == Engine::User {
+                        let place = (before + flows.len()) as u32;
+                        let addresses = addresses(family, place, &load, ends.is_translated);
+                        load.engine = TcpEngine::User { addresses };
+                    }
+                    let load = Load::Tcp(load);
                     flows.push(self.flow(self.name.clone(), *direction, family, load, taken)?);
                 }
                 Traffic::Udp(udp) => {
@@ -198,7 +228,7 @@ impl Wanted {
     ) -> anyhow::Result<PlannedFlow> {
         let ports = match &load {
             Load::Tcp(load) => load.connections,
-            Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => 1,
+            Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => 1,
         };
         let spec = FlowSpec {
             near_port: self.port_after(ports_taken, ports)?,
@@ -209,13 +239,64 @@ impl Wanted {
     }
 }
 
+/// Hosts that no other flow of the trial has: of the networks that are set apart for tests.
+fn addresses(family: Family, place: u32, load: &TcpLoad, translated: bool) -> ConnectionAddresses {
+    let host = |prefix: Prefix| {
+        let range = prefix.hosts(1);
+        AddressRange { first: range.first + place, ..range }
+    };
+    let ports = u16::try_from(load.connections.saturating_sub(1)).unwrap_or(u16::MAX);
+    ConnectionAddresses {
+        clients: host(Prefix::usual_clients(family)),
+        servers: host(Prefix::usual_servers(family)),
+        client_ports: PortRange { first: CLIENT_PORT, last: CLIENT_PORT.saturating_add(ports) },
+        server_ports: PortRange { first: SERVER_PORT, last: SERVER_PORT },
+        translated,
+    }
+}
+
 impl Tcp {
+    /// # Errors
+    /// What of it only the hosts' own TCP does.
+    pub(crate) fn expect_carried(&self) -> anyhow::Result<()> {
+        if self.engine == Engine::Kernel {
+            return Ok(());
+        }
+        let control = match self.congestion_control {
+            Some(CongestionControl::Bbr) => Some("bbr"),
+            Some(CongestionControl::Host) => Some("the host's choice"),
+            Some(CongestionControl::Cubic | CongestionControl::Reno) | None => None,
+        };
+        if let Some(control) = control {
+            return Err(anyhow!(
+                "fullpipe's own TCP (engine user) sends by cubic or reno, not by {control}: choose \
+                 one of them (-C), or leave out the engine"
+            ));
+        }
+        for (given, what) in [
+            (self.pacing.is_some(), "a pacing limit (--fq-rate) is the kernel's"),
+            (self.bytes.is_some(), "transfers (-n, -k) are carried by the kernel's TCP"),
+            (self.write_bytes.is_some(), "the length of writes (-l) matters to the kernel's TCP"),
+        ] {
+            if given {
+                return Err(anyhow!("{what} alone: leave it out, or leave out the engine user"));
+            }
+        }
+        Ok(())
+    }
+
     fn load(
         &self,
         direction: Direction,
         ends: &Between<'_>,
         family: Family,
     ) -> anyhow::Result<TcpLoad> {
+        if ends.is_iperf3 && self.engine == Engine::User {
+            return Err(anyhow!(
+                "a stock iperf3 server has the TCP of its kernel alone: leave out the engine user, or \
+                 have the far end run `fullpipe serve --allow-connections`"
+            ));
+        }
         let headers = family.ip_header_bytes() + TCP_HEADER_BYTES;
         let most = ends.interface_mtu_bytes.saturating_sub(headers);
         let passes = BOTH_WAYS.map(|way| ends.mtu_bytes(family, way)).into_iter().min();
@@ -241,6 +322,7 @@ impl Tcp {
             pacing: self.pacing,
             pace: self.pace.clone(),
             write_bytes: self.write_bytes,
+            engine: TcpEngine::Kernel,
         })
     }
 }

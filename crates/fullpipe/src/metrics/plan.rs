@@ -17,12 +17,14 @@ use super::{encoded, registry};
 /// the metric's unit.
 type FigureOf = (&'static str, &'static str, &'static str, f64);
 
-const FIGURES: [FigureOf; 19] = [
-    ("throughput_bps", "throughput_bits_per_second", "TCP throughput (l4)", 1.0),
-    ("ideal_bps", "throughput_ideal_bits_per_second", "What TCP could have reached (l4)", 1.0),
-    ("rate_bps", "rate_bits_per_second", "Rate of flows (l4) and of the bottleneck", 1.0),
+const FIGURES: [FigureOf; 23] = [
+    ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
+    ("ideal_bps", "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
+    ("rate_l1_bps", "rate_l1_bits_per_second", "Rate on the line (l1)", 1.0),
     ("rate_l2_bps", "rate_l2_bits_per_second", "Frame rate (l2)", 1.0),
-    ("ir_bps", "information_rate_bits_per_second", "Information rate of a service (l2)", 1.0),
+    ("rate_l3_bps", "rate_l3_bits_per_second", "Rate of IP packets (l3)", 1.0),
+    ("rate_l4_bps", "rate_l4_bits_per_second", "Rate of payload (l4)", 1.0),
+    ("ir_bps", "information_rate_l2_bits_per_second", "Information rate of a service (l2)", 1.0),
     ("rtt_min_ms", "rtt_min_seconds", "Shortest round trip", 1e-3),
     ("rtt_mean_ms", "rtt_mean_seconds", "Mean round trip", 1e-3),
     ("latency_mean_ms", "latency_mean_seconds", "Mean latency of frames", 1e-3),
@@ -37,6 +39,8 @@ const FIGURES: [FigureOf; 19] = [
     ("retransmitted_bytes", "retransmitted_bytes", "Payload that TCP sent again", 1.0),
     ("estimated_cbs_bytes", "cbs_bytes", "Committed burst size as estimated", 1.0),
     ("mtu_bytes", "path_mtu_bytes", "Path MTU", 1.0),
+    ("connections_peak", "connections", "Connections that were open at once at most", 1.0),
+    ("setup_rate_cps_peak", "connections_per_second", "Set up in the best second", 1.0),
 ];
 
 /// What is known of the tests of a plan; whoever has it sees the same.
@@ -127,12 +131,23 @@ fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
     for (name, step) in fp_report::named_steps(result) {
         let direction = step["direction"].as_str().unwrap_or_default();
         for (field, metric, _, one) in FIGURES {
-            if let Some(value) = step[field].as_f64() {
+            if let Some(value) = number(step, field) {
                 figures.insert((metric, name.clone(), direction.to_owned()), value * one);
             }
         }
     }
     figures
+}
+
+/// What a step has in a field. A rate that stands beside its layer, as those of flows and of the
+/// bottleneck, counts as one of the field that names the layer.
+fn number(step: &Value, field: &str) -> Option<f64> {
+    let at_its_layer = || {
+        let layer = step["layer"].as_str().or_else(|| step["charged_layer"].as_str())?;
+        let is_asked = field.strip_prefix("rate_")?.strip_suffix("_bps")? == layer;
+        step["rate_bps"].as_f64().filter(|_| is_asked)
+    };
+    step[field].as_f64().or_else(at_its_layer)
 }
 
 type Labels = Vec<(&'static str, String)>;
@@ -201,6 +216,8 @@ mod tests {
         let watched = Watched::new("line \"1\"");
         let result = json!({"steps": [
             {"name": "baseline_rtt", "rtt_min_ms": 54.0},
+            {"name": "bottleneck", "rate_bps": 41_000_000, "layer": "l1", "rate_l2_bps": 40_000_000},
+            {"name": "flow", "rate_bps": 20_000_000, "layer": "l4"},
             {"name": "tcp", "direction": "upload", "throughput_bps": 15_000_000,
              "efficiency_percent": 99.5, "rtt_mean_ms": null},
         ]});
@@ -226,8 +243,20 @@ mod tests {
             format!("fullpipe_test_passed{{{labels}}} 1.0"),
             format!("fullpipe_test_runs_total{{{labels},outcome=\"failed\"}} 1"),
             format!(
-                "fullpipe_test_throughput_bits_per_second{{{labels},step=\"tcp upload\",\
+                "fullpipe_test_throughput_l4_bits_per_second{{{labels},step=\"tcp upload\",\
                  direction=\"upload\"}} 15000000.0"
+            ),
+            format!(
+                "fullpipe_test_rate_l1_bits_per_second{{{labels},step=\"bottleneck\",\
+                 direction=\"\"}} 41000000.0"
+            ),
+            format!(
+                "fullpipe_test_rate_l2_bits_per_second{{{labels},step=\"bottleneck\",\
+                 direction=\"\"}} 40000000.0"
+            ),
+            format!(
+                "fullpipe_test_rate_l4_bits_per_second{{{labels},step=\"flow\",direction=\"\"}} \
+                 20000000.0"
             ),
             format!(
                 "fullpipe_test_rtt_min_seconds{{{labels},step=\"baseline rtt\",direction=\"\"}} \
@@ -256,7 +285,7 @@ mod tests {
             result: None,
         });
         let text = watched.text();
-        assert!(!text.contains("throughput_bits_per_second{"), "{text}");
+        assert!(!text.contains("throughput_l4_bits_per_second{"), "{text}");
         assert!(text.contains("} 0.0"), "{text}");
     }
 

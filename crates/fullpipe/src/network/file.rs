@@ -11,7 +11,22 @@ pub(super) struct File {
     pub(super) lab: Text,
     pub(super) name: Text,
     pub(super) description: Option<String>,
+    /// Left out, the near end is where the links begin.
+    pub(super) gateway: Option<Spanned<Gateway>>,
     pub(super) links: Spanned<Vec<Link>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gateway {
+    pub(super) nat: Nat,
+    pub(super) ports: Option<Text>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Nat {
+    Masquerade,
 }
 
 #[derive(Debug, Deserialize)]

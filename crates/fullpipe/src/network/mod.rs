@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::yaml::{Kind, Problem, nearest};
 
 /// The built-in networks by name.
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 12] = [
     ("ideal", include_str!("../../../../lab/ideal.yaml")),
     ("line-100m-10ms", include_str!("../../../../lab/line-100m-10ms.yaml")),
     ("metro-40m-cbs64k", include_str!("../../../../lab/metro-40m-cbs64k.yaml")),
@@ -24,6 +24,7 @@ const BUILT_IN: [(&str, &str); 11] = [
     ("bufferbloat-20m", include_str!("../../../../lab/bufferbloat-20m.yaml")),
     ("lossy-50m", include_str!("../../../../lab/lossy-50m.yaml")),
     ("blackhole-1400", include_str!("../../../../lab/blackhole-1400.yaml")),
+    ("nat-gateway", include_str!("../../../../lab/nat-gateway.yaml")),
 ];
 
 const KIND: Kind =

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-use fp_model::{Dscp, FlowSpec, PacketLayout, Rate};
+use fp_model::{Dscp, FlowSpec, PacketLayout, PortRange, Rate};
 use fp_net::meter::{BandwidthProfileSpec, ColourMode, Coupling};
 use fp_net::path::{
     Aqm, Charge, ClassPoliceSpec, ClassShapeSpec, ColourMap, DrrClass, Exceed, FrameOrder,
-    GilbertElliott, JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec, OutageSpec,
-    PathSpec, PoliceSpec, PrioritySpec, Probability, QueueLimit, QueueSpec, RemarkSpec,
+    GatewaySpec, GilbertElliott, JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec,
+    OutageSpec, PathSpec, PoliceSpec, PrioritySpec, Probability, QueueLimit, QueueSpec, RemarkSpec,
     ReorderSpec, ShapeSpec, TooBigAnswer,
 };
 use serde_saphyr::Spanned;
 
 use super::KIND;
 use super::file::{self, File};
+use crate::cli::values;
 use crate::yaml::value::{
     dscp, dscps, duration, l1_rate, l2_rate, positive, rate, share, size, whole,
 };
@@ -30,6 +31,8 @@ const FULL_FRAME_BYTES: u32 = 1518;
 /// The least that IPv4 asks of a link, RFC 791.
 const LEAST_MTU_BYTES: u64 = 68;
 const MOST_MTU_BYTES: u64 = 65_535;
+/// Those that translators give out, where the file does not say.
+const UNPRIVILEGED_PORTS: PortRange = PortRange { first: 1024, last: 65_535 };
 /// How long `reorder` holds a frame back where the file does not say.
 const REORDER_HOLD: Duration = Duration::from_millis(5);
 
@@ -51,7 +54,18 @@ pub(super) fn path(file: &File) -> Result<PathSpec, Problem> {
         near_to_far: near_to_far.collect::<Result<_, _>>()?,
         // Frames from the far end meet the last link first.
         far_to_near: links.iter().rev().map(way_back).collect::<Result<_, _>>()?,
+        gateway: file.gateway.as_ref().map(gateway).transpose()?,
     })
+}
+
+fn gateway(gateway: &Spanned<file::Gateway>) -> Result<GatewaySpec, Problem> {
+    let file::Gateway { nat: file::Nat::Masquerade, ports } = &gateway.value;
+    Ok(GatewaySpec { ports: ports.as_ref().map_or(Ok(UNPRIVILEGED_PORTS), port_range)? })
+}
+
+fn port_range(text: &Text) -> Result<PortRange, Problem> {
+    values::port_range(&text.value)
+        .ok_or_else(|| Problem::with(text, "ports are from 1 to 65535, such as 1024-65535"))
 }
 
 fn link(way: &Spanned<file::Way>) -> Result<LinkSpec, Problem> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use fp_model::{Dscp, Rate, Time};
+use fp_model::{Dscp, PortRange, Rate, Time};
 use fp_net::link::{Frame, Output, Way};
 use fp_net::meter::{ColourMode, Coupling};
 use fp_net::path::{
@@ -54,6 +54,7 @@ fn the_example_with_every_key_is_a_network() {
     let (example, _) = example.split_once("```").unwrap();
     let path = parse(example).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!((path.near_to_far.len(), path.far_to_near.len()), (2, 2));
+    assert!(path.gateway.is_some());
     let LinkSpec {
         line_rate: Some(_),
         vlan_tags: 1,
@@ -77,6 +78,27 @@ fn the_example_with_every_key_is_a_network() {
         panic!("a key is missing")
     };
     assert_eq!((remark.len(), police_classes.len(), shape_classes.len()), (2, 1, 1));
+}
+
+#[test]
+fn a_gateway_translates_to_the_ports_that_it_is_given() {
+    let ports = |keys: &str| {
+        let text =
+            format!("lab: fullpipe.lab/1\nname: x\ngateway: {keys}\nlinks: [near_to_far: {{}}]");
+        parse(&text).map(|path| path.gateway.unwrap().ports).map_err(|problem| problem.to_string())
+    };
+    let range = |first, last| Ok::<_, String>(PortRange { first, last });
+    assert_eq!(ports("{nat: masquerade}"), range(1024, 65_535));
+    assert_eq!(ports("{nat: masquerade, ports: 20000-20999}"), range(20_000, 20_999));
+    assert_eq!(ports("{nat: masquerade, ports: 7}"), range(7, 7));
+    for wrong in ["0-9", "9-8", "1-65536", "all"] {
+        let refused = ports(&format!("{{nat: masquerade, ports: {wrong}}}")).unwrap_err();
+        assert!(refused.starts_with("3:") && refused.contains("from 1 to 65535"), "{refused}");
+    }
+    assert!(ports("{nat: full-cone}").unwrap_err().contains("masquerade"));
+    assert!(ports("{ports: 7}").unwrap_err().contains("nat"));
+    assert_eq!(load("nat-gateway").unwrap().gateway.unwrap().ports, range(1024, 65_535).unwrap());
+    assert_eq!(load("ideal").unwrap().gateway, None);
 }
 
 /// A frame of 64 bytes is small enough for every MTU and alone in every queue.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use fp_method::rounded;
 use fp_model::{parse_duration, parse_rate, parse_size};
 use serde_json::Value;
 
@@ -97,7 +98,7 @@ impl Unit {
             Self::Time { per_second: 1.0 } => format!("{number:.3} s"),
             Self::Time { per_second: 1e3 } => format!("{number:.3} ms"),
             Self::Time { .. } => format!("{number:.1} us"),
-            Self::Percent => format!("{number:.3} %"),
+            Self::Percent => format!("{} %", rounded(number, 3)),
             Self::None => number.to_string(),
         }
     }

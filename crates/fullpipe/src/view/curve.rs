@@ -15,11 +15,12 @@ pub(crate) enum Quantity {
     SentAgain,
     RoundTrip,
     Missing,
+    Active,
 }
 
 impl Quantity {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Throughput, Self::SentAgain, Self::RoundTrip, Self::Missing];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Throughput, Self::SentAgain, Self::RoundTrip, Self::Missing, Self::Active];
 }
 
 /// All flows of a direction in one slot of time, from the start of the run's first trial.
@@ -36,10 +37,11 @@ pub(crate) struct Slot {
     round_trips: (f64, u32),
     /// Bytes of frames sent and not received, and sent, since the trial began; see [`Curve::add`].
     missing: Option<(u64, u64)>,
+    active_connections: Option<u32>,
 }
 
 impl Slot {
-    /// Bits a second, per cent or seconds; `None` where nobody has told.
+    /// Bits a second, per cent, seconds or connections; `None` where nobody has told.
     pub(crate) fn value(&self, quantity: Quantity) -> Option<f64> {
         let share = |part: u64, whole: u64| (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
         match quantity {
@@ -55,6 +57,7 @@ impl Slot {
                 (flows > 0).then(|| sum / f64::from(flows))
             }
             Quantity::Missing => self.missing.and_then(|(missing, sent)| share(missing, sent)),
+            Quantity::Active => self.active_connections.map(f64::from),
         }
     }
 
@@ -70,6 +73,10 @@ impl Slot {
             let (seconds, flows) = self.round_trips;
             self.round_trips = (seconds + rtt.as_secs_f64(), flows + 1);
         }
+        if let Some(active) = sample.active_connections {
+            let others = self.active_connections.unwrap_or_default();
+            self.active_connections = Some(others.saturating_add(active));
+        }
     }
 
     /// Both, of which `next` is the later one.
@@ -84,7 +91,12 @@ impl Slot {
         let (seconds, flows) = self.round_trips;
         let (later_seconds, later_flows) = next.round_trips;
         self.round_trips = (seconds + later_seconds, flows + later_flows);
-        Self { until: next.until, missing: next.missing.or(self.missing), ..self }
+        Self {
+            until: next.until,
+            missing: next.missing.or(self.missing),
+            active_connections: self.active_connections.max(next.active_connections),
+            ..self
+        }
     }
 }
 

@@ -46,7 +46,7 @@ const HELP: &str = "\
 q, Esc, Ctrl-C   end the run; what was measured is kept
                  (once more: end at once)
 Tab, Shift-Tab   another curve
-1 … 4            throughput, sent again, round trip, missing
+1 … 5            throughput, sent again, round trip, missing, active
 Left, Right      the trial, the last minute, the whole run
 Up, Down         earlier and later steps
 ? or h           this page, and back

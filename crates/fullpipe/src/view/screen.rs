@@ -70,7 +70,7 @@ impl Screen {
         send(Message::Event(match event {
             // What was observed may be large, and the screen shows nothing of it.
             Event::Finished(_) => Event::Finished(Observation::default()),
-            Event::Started(_) | Event::Sampled { .. } => event.clone(),
+            Event::Started(_) | Event::Sampled { .. } | Event::Counted { .. } => event.clone(),
         }));
     }
 }
@@ -205,7 +205,7 @@ fn keys(view: &mut View) -> io::Result<bool> {
         if key.kind == KeyEventKind::Release {
             continue;
         }
-        if let KeyCode::Char(digit @ '1'..='4') = key.code {
+        if let KeyCode::Char(digit @ '1'..='5') = key.code {
             view.quantity = Quantity::ALL[digit as usize - '1' as usize];
         }
         let Some(wish) = wish(key) else { continue };

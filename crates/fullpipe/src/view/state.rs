@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_model::{Direction, Event, Load, Sample, Time, Trial};
+use fp_model::{ConnectionsSample, Direction, Event, Load, Sample, Time, Trial};
 use fp_report::StepLine;
 
 use super::curve::{Curve, Quantity};
@@ -147,15 +147,39 @@ impl View {
                 running.known = running.known.max(sample.at + sample.lasts);
                 let load = running.trial.flows.get(*flow).map(|flow| &flow.load);
                 let is_of_frames = matches!(load, Some(Load::Frames(_)));
-                let retransmitted_bytes =
-                    sample.retransmitted_bytes.filter(|_| matches!(load, Some(Load::Tcp(_))));
-                let sample = Sample { retransmitted_bytes, ..*sample };
-                self.curves[place(*direction)].on_sample(&sample, is_of_frames);
+                self.curves[place(*direction)].on_sample(sample, is_of_frames);
             }
+            Event::Counted { direction, sample, .. } => self.on_connections(*direction, sample),
             Event::Finished(_) => {
                 self.close_trial();
                 self.trials_done += 1;
             }
+        }
+    }
+
+    /// What came from the far end is drawn as download; how many are open, with who opened them.
+    fn on_connections(&mut self, opened: Direction, counted: &ConnectionsSample) {
+        let Some(running) = &mut self.trial else { return };
+        let timing = &running.trial.timing;
+        let steady_until = timing.warm_up + timing.steady;
+        if counted.at >= steady_until {
+            return;
+        }
+        running.known = running.known.max(counted.at + counted.lasts);
+        // Whoever opens is the client: what it sends goes the way of the flow.
+        let (with_the_flow, back) = (counted.upload_good_bytes, counted.download_good_bytes);
+        for direction in [Direction::Download, Direction::Upload] {
+            let is_of_flow = direction == opened;
+            let good_bytes = if is_of_flow { with_the_flow } else { back };
+            let sample = Sample {
+                at: counted.at,
+                lasts: counted.lasts,
+                steady: true,
+                received_bytes: Some(good_bytes),
+                active_connections: is_of_flow.then_some(counted.active),
+                ..Sample::default()
+            };
+            self.curves[place(direction)].on_sample(&sample, false);
         }
     }
 
@@ -222,7 +246,8 @@ pub(crate) const fn place(direction: Direction) -> usize {
 #[cfg(test)]
 mod tests {
     use fp_model::{
-        CongestionControl, Dscp, Family, FlowSpec, Observation, Sender, TcpLoad, Timing,
+        CongestionControl, Dscp, Family, FlowSpec, Observation, Sample, Sender, TcpEngine, TcpLoad,
+        Timing,
     };
     use fp_report::StepOutcome;
 
@@ -238,6 +263,7 @@ mod tests {
             pacing: None,
             pace: fp_model::Pace::Unlimited,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         let flow = FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::default(), Load::Tcp(load));
         let timing = Timing {
@@ -293,6 +319,30 @@ mod tests {
     }
 
     #[test]
+    fn many_connections_are_drawn_by_what_they_carry_and_how_many_are_open() {
+        let mut view = View::new(START);
+        view.on_event(START, &Event::Started(trial()));
+        let sample = ConnectionsSample {
+            at: Duration::from_secs(2),
+            lasts: Duration::from_secs(1),
+            active: 70,
+            upload_good_bytes: 1_000,
+            download_good_bytes: 2_000,
+            ..ConnectionsSample::default()
+        };
+        let direction = Direction::Download;
+        view.on_event(START, &Event::Counted { flow: 0, direction, sample });
+        let drawn = |direction: Direction, quantity| {
+            view.curves[place(direction)].slots()[0].value(quantity)
+        };
+        // The far end opens: its payload comes here.
+        assert_eq!(drawn(Direction::Download, Quantity::Throughput), Some(8_000.0));
+        assert_eq!(drawn(Direction::Upload, Quantity::Throughput), Some(16_000.0));
+        assert_eq!(drawn(Direction::Download, Quantity::Active), Some(70.0));
+        assert_eq!(drawn(Direction::Upload, Quantity::Active), None);
+    }
+
+    #[test]
     fn who_looks_at_earlier_steps_goes_on_seeing_them() {
         let step = |number: usize| StepLine {
             name: number.to_string(),
@@ -313,7 +363,7 @@ mod tests {
     fn keys_turn_the_curves_round_and_back() {
         let mut view = View::new(START);
         view.on_wish(Wish::PreviousQuantity);
-        assert_eq!(view.quantity, Quantity::Missing);
+        assert_eq!(view.quantity, Quantity::Active);
         view.on_wish(Wish::NextQuantity);
         assert_eq!(view.quantity, Quantity::Throughput);
     }

@@ -5,73 +5,7 @@ use serde_json::Value;
 use super::folder::Folder;
 use super::result::{Finished, number, output, run, within_percent};
 
-/// Figure 13 of the application note: 64,000 bytes at 40 Mbit/s for two seconds.
-const FIGURE_13: [(u64, u64, u64); 8] = [
-    (64, 64_000, 156_000),
-    (128, 64_000, 78_000),
-    (256, 64_000, 39_000),
-    (512, 64_000, 19_500),
-    (768, 63_744, 12_948),
-    (1024, 63_488, 9_734),
-    (1280, 64_000, 7_800),
-    (1518, 63_756, 6_552),
-];
-
-const WORDS: [&str; 6] = ["--cir", "40M", "--cbs", "64K", "--direction", "upload"];
-
-/// Each row that is judged is right: how many are.
-fn expect_figure_13(run: &Finished) -> usize {
-    let steps = run.steps("cbs");
-    assert_eq!(steps.len(), 8, "{}", run.stderr);
-    let mut judged = 0;
-    for (step, (frame_bytes, burst_bytes, frames)) in steps.into_iter().zip(FIGURE_13) {
-        assert_eq!(step["frame_bytes"], frame_bytes);
-        assert_eq!(step["configured_burst_bytes"], 64_000);
-        assert_eq!(step["tx_burst_bytes"], burst_bytes);
-        if step["pass"].is_null() {
-            continue;
-        }
-        judged += 1;
-        assert_eq!(number(step, "rx_burst_bytes_mean"), burst_bytes as f64);
-        assert_eq!(
-            (&step["frames_sent"], &step["frames_received"]),
-            (&frames.into(), &frames.into())
-        );
-        assert_eq!((&step["frames_lost"], &step["pass"]), (&0.into(), &true.into()));
-    }
-    judged
-}
-
-#[test]
-fn every_row_of_the_application_note_comes_out_in_the_simulation() {
-    let run = run(&[&["sim", "metro-40m-cbs64k", "burst", "-q"], &WORDS[..]].concat());
-    assert_eq!((run.exit, run.status()), (0, "pass"), "{}", run.result["verdict"]);
-    assert_eq!(expect_figure_13(&run), 8);
-    for step in run.steps("policing") {
-        assert!(within_percent(number(step, "estimated_cbs_bytes"), 64_000.0, 0.1), "{step}");
-    }
-}
-
-/// Real frames: the same rows, and the bucket within one percent at every length. A row that a busy
-/// host could not send as planned decides nothing, and the result says so: how many are left is the
-/// host's doing, that they are right is not.
-#[test]
-fn every_row_of_the_application_note_comes_out_in_the_lab() {
-    let run = run(&[&["burst", "--lab", "metro-40m-cbs64k", "-q"], &WORDS[..]].concat());
-    run.expect_pass();
-    let judged = expect_figure_13(&run);
-    let policing = run.steps("policing");
-    assert_eq!(policing.len(), 8);
-    let certain: Vec<_> = policing.into_iter().filter(|step| step["pass"] == true).collect();
-    let [rows, buckets] = if run.is_valid() { [8, 4] } else { [0, 1] };
-    assert!(judged >= rows && certain.len() >= buckets, "{:#}", run.result["verdict"]);
-    for step in certain {
-        assert!(number(step, "deviation_percent").abs() <= 1.0, "{step}");
-    }
-    for step in run.steps("rate") {
-        assert!(number(step, "deviation_percent").abs() <= 0.5, "{step}");
-    }
-}
+pub(crate) const WORDS: [&str; 6] = ["--cir", "40M", "--cbs", "64K", "--direction", "upload"];
 
 /// A bucket of 60,000 bytes that was sold as one of 64,000.
 #[test]
@@ -91,28 +25,31 @@ fn a_bucket_that_is_too_small_fails_both_tests_in_simulation_and_lab() {
     }
 }
 
-/// A policer of IP packets that no built-in network has, found without being told; medians of three
-/// runs.
+/// A policer of IP packets that no built-in network has, found without being told: two of three runs
+/// find it as it is.
 #[test]
 fn a_policer_is_discovered_in_the_lab() {
     let folder = Folder::new();
     let net = include_str!("../../../../lab/metro-40m-cbs64k.yaml")
         .replace("cir: 40M, cbs: 64K", "charge: l3, cir: 73.3M, cbs: 41777");
     let net = folder.written("network.yaml", &net);
-    let words = ["burst", "--lab", &net, "-q", "--discover"];
-    let runs = [(); 3].map(|()| run(&[&words[..], &["--direction", "upload"]].concat()));
-    let median = |field: &str| {
-        let of = |run: &Finished| run.steps("discovery")[0][field].as_f64().unwrap_or(f64::NAN);
-        let mut values = runs.each_ref().map(of);
-        values.sort_by(f64::total_cmp);
-        values[1]
+    let words = ["burst", "--lab", &net, "-q", "--discover", "--direction", "upload"];
+    let is_right = |found: &Value| {
+        within_percent(found["cir_bps"].as_f64().unwrap_or(f64::NAN), 73.3e6, 0.5)
+            && within_percent(found["cbs_bytes"].as_f64().unwrap_or(f64::NAN), 41_777.0, 3.0)
+            && found["charged_layer"] == "l3"
     };
-    let (cir, cbs) = (median("cir_bps"), median("cbs_bytes"));
-    assert!(within_percent(cir, 73.3e6, 0.5), "{cir}");
-    assert!(within_percent(cbs, 41_777.0, 3.0), "{cbs}");
-    assert!(
-        runs.iter().filter(|run| run.steps("discovery")[0]["charged_layer"] == "l3").count() > 1
-    );
+    let (mut right, mut wrong) = (0, Vec::new());
+    while right < 2 {
+        let run = run(&words);
+        let found = run.steps("discovery")[0];
+        if is_right(found) {
+            right += 1;
+        } else {
+            wrong.push(format!("{found}\n{:#}", run.result["verdict"]));
+        }
+        assert!(wrong.len() < 2, "{wrong:#?}");
+    }
 }
 
 /// A gigabit port that polices what it carries with a VLAN tag.

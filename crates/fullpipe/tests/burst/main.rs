@@ -9,6 +9,7 @@ mod disturbed;
 mod folder;
 #[path = "../judged/mod.rs"]
 mod judged;
+mod known;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

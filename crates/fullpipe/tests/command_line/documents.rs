@@ -60,8 +60,16 @@ const OF_STEPS: [(&str, &[&str]); 4] = [
         ],
     ),
 ];
-const OF_SLOT: [&str; 7] =
-    ["t_s", "dt_s", "sent_bytes", "received_bytes", "retransmitted_bytes", "rtt_us", "cwnd_bytes"];
+const OF_SLOT: [&str; 8] = [
+    "t_s",
+    "dt_s",
+    "sent_bytes",
+    "received_bytes",
+    "retransmitted_bytes",
+    "rtt_us",
+    "cwnd_bytes",
+    "active_connections",
+];
 
 fn assert_has(value: &Value, fields: &[&str]) {
     let object = value.as_object().unwrap();

@@ -9,7 +9,7 @@ use super::folder::Folder;
 use super::process::{Running, as_an_ordinary_user, command, fullpipe, json};
 
 /// Those that every installation has.
-const BUILT_IN: [&str; 11] = [
+const BUILT_IN: [&str; 12] = [
     "ideal",
     "line-100m-10ms",
     "metro-40m-cbs64k",
@@ -21,6 +21,7 @@ const BUILT_IN: [&str; 11] = [
     "bufferbloat-20m",
     "lossy-50m",
     "blackhole-1400",
+    "nat-gateway",
 ];
 
 /// 128 and the number of a signal, 127 for a program that is not there: as shells have it.

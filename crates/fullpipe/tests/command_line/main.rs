@@ -8,8 +8,10 @@ mod compare;
 mod documents;
 #[path = "../folder/mod.rs"]
 mod folder;
+mod gateway;
 mod history;
 mod lab;
+mod older;
 mod pdf;
 mod plans;
 mod process;

@@ -86,13 +86,17 @@ impl Documents {
     fn of(words: &[&str], labels: &[&str]) -> (Self, serde_json::Value) {
         let folder = Folder::new();
         let file = result(&folder, &[words, labels].concat());
+        Self::of_file(folder, &file)
+    }
+
+    fn of_file(folder: Folder, file: &str) -> (Self, serde_json::Value) {
         let names = ["html", "pdf", "csv", "junit", "markdown"];
         let options = names.map(|name| (format!("--{name}"), folder.file(name)));
         let options: Vec<&str> =
             options.iter().flat_map(|(option, file)| [option.as_str(), file.as_str()]).collect();
-        let run = fullpipe(&[&["report", &file][..], &options].concat());
+        let run = fullpipe(&[&["report", file][..], &options].concat());
         assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
-        let text = fs::read_to_string(&file).unwrap();
+        let text = fs::read_to_string(file).unwrap();
         (Self(folder), serde_json::from_str(&text).unwrap())
     }
 
@@ -123,6 +127,22 @@ fn a_label_is_text_whatever_it_says() {
     assert!(documents.text("junit").contains("&lt;script&gt;"));
 }
 
+/// The file that lacks them says so itself, and so does whoever wrote it.
+#[test]
+fn letters_that_no_font_of_a_pdf_has_are_told() {
+    let folder = Folder::new();
+    let file = result(&folder, &["sim", "ideal", "flow", "-t", "500ms"]);
+    let [pdf, html] = ["site.pdf", "site.html"].map(|name| folder.file(name));
+    let run = fullpipe(&["report", &file, "--site", "東京", "--pdf", &pdf, "--html", &html]);
+    assert_eq!((run.exit, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    let sentence = "The fonts of this file have no letter for U+4EAC, U+6771: a question mark \
+                    stands for each of them. The same document as HTML shows them.";
+    assert!(run.stderr.contains(&format!("{pdf}: {sentence}\n")), "{}", run.stderr);
+    let printed = super::pdf::text(&fs::read(&pdf).unwrap());
+    assert!(printed.contains(sentence) && printed.contains("??"), "{printed}");
+    assert!(fs::read_to_string(&html).unwrap().contains("東京"));
+}
+
 /// Rates and times as the screen shows them, worked out here from the document's own fields.
 mod shown {
     use serde_json::Value;
@@ -133,6 +153,14 @@ mod shown {
 
     pub(super) fn milliseconds(step: &Value, field: &str) -> String {
         format!("{:.2} ms", step[field].as_f64().unwrap())
+    }
+
+    /// What rounds to zero is not below it.
+    pub(super) fn deviation(step: &Value, field: &str) -> String {
+        let hundredths = (100.0 * step[field].as_f64().unwrap()).round_ties_even() as i64;
+        let sign = if hundredths < 0 { '-' } else { '+' };
+        let digits = hundredths.unsigned_abs();
+        format!("{sign}{}.{:02} %", digits / 100, digits % 100)
     }
 
     pub(super) fn grouped(step: &Value, field: &str) -> String {
@@ -201,21 +229,13 @@ fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() 
     }
 }
 
+const BURSTS: [&str; 9] =
+    ["sim", "metro-40m-cbs64k", "burst", "--cir", "40M", "--cbs", "64K", "--direction", "upload"];
+
 #[test]
 fn screen_json_html_and_pdf_of_a_burst_test_show_the_same_figures() {
-    let words = [
-        "sim",
-        "metro-40m-cbs64k",
-        "burst",
-        "--cir",
-        "40M",
-        "--cbs",
-        "64K",
-        "--direction",
-        "upload",
-    ];
-    let screen = fullpipe(&[&words[..], &["-q"]].concat()).stdout;
-    let (documents, result) = Documents::of(&words, &[]);
+    let screen = fullpipe(&[&BURSTS[..], &["-q"]].concat()).stdout;
+    let (documents, result) = Documents::of(&BURSTS, &[]);
     let steps = result["steps"].as_array().unwrap();
     let policing: Vec<_> = steps.iter().filter(|step| step["name"] == "policing").collect();
     assert!(policing.len() >= 6);
@@ -226,10 +246,32 @@ fn screen_json_html_and_pdf_of_a_burst_test_show_the_same_figures() {
             kilobytes("tx_burst_bytes"),
             kilobytes("rx_burst_bytes_mean"),
             shown::grouped(step, "estimated_cbs_bytes"),
-            format!("{:+.2} %", step["deviation_percent"].as_f64().unwrap()),
+            shown::deviation(step, "deviation_percent"),
         ];
         expect_row(&documents, &screen.replace(" kB", ""), &cells);
     }
+}
+
+/// A hundred-thousandth below what was configured, of which two decimals of a percent show nothing.
+#[test]
+fn a_deviation_that_rounds_to_zero_is_not_below_it_in_any_document() {
+    let folder = Folder::new();
+    let file = result(&folder, &BURSTS);
+    let mut value: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    for step in value["steps"].as_array_mut().unwrap() {
+        if step["name"] == "policing" {
+            step["deviation_percent"] = serde_json::json!(-0.001);
+        }
+    }
+    let file = folder.written("below.json", &value.to_string());
+    let screen = fullpipe(&["report", &file]).stdout;
+    let (documents, _) = Documents::of_file(folder, &file);
+    for text in [&screen, &documents.text("html"), &documents.text("markdown"), &documents.pdf()] {
+        assert!(text.contains("+0.00 %") && !text.contains("-0.00"), "{text}");
+    }
+    let table = documents.text("csv/policing.csv");
+    assert!(table.contains(",-0.001,"), "every digit, for programs: {table}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn a_plan_that_is_watched_tells_what_it_found() {
     let passed = "fullpipe_test_passed{plan=\"ideal\",test=\"flow\",method=\"flow\"} 1.0\n";
     assert!(text.contains(passed), "{text}");
     let mut rates =
-        text.lines().filter(|line| line.starts_with("fullpipe_test_rate_bits_per_second{"));
+        text.lines().filter(|line| line.starts_with("fullpipe_test_rate_l4_bits_per_second{"));
     let rate: f64 = rates.next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     // As asked for, but for what of a frame a second is cut off.
     assert!((rate / 1e6 - 1.0).abs() < 0.02, "{rate}");

@@ -29,6 +29,14 @@ fn what_cannot_be_sent_is_refused() {
         (&["-u", "--imix=aq"], "`q` is no letter of an IMIX"),
         (&["-u", "-P", "2", "--cport", "65535"], "begin lower"),
         (&["-t", "0"], "0.1 s to 24 h"),
+        (&["--engine", "user", "-u"], "--engine makes no difference to UDP"),
+        (&["--engine", "user", "-C", "bbr"], "sends by cubic or reno, not by bbr"),
+        (&["--engine", "user", "-C", "host"], "not by the host's choice"),
+        (&["--engine", "user", "--fq-rate", "10M"], "a pacing limit (--fq-rate)"),
+        (&["--engine", "user", "-n", "1M"], "transfers (-n, -k)"),
+        (&["--engine", "user", "-l", "16K"], "the length of writes (-l)"),
+        (&["--engine", "user", "--profile", "triangle:peak=3M"], "--profile is followed by"),
+        (&["--engine", "dpdk"], "[possible values: kernel, user]"),
     ] {
         refused(words, said);
     }

@@ -25,6 +25,40 @@ fn tcp_both_ways_is_seen_alike_by_both_ends() {
     }
 }
 
+/// Of connections that no kernel knows: what both ends say of them is what the links passed of their
+/// code point, and nothing else has it.
+#[test]
+fn fullpipes_own_tcp_is_what_the_network_passed() {
+    let folder = Folder::new();
+    let truth = folder.file("truth.json");
+    let words = ["flow", "--lab", "fast-ethernet", "-q", "--engine", "user", "--dscp", "10"];
+    let more = ["-P", "2", "-b", "10M", "-R", "-t", "1", "--truth", &truth];
+    let run = run(&[&words[..], &more].concat());
+    assert_eq!((run.exit, run.status()), (0, "info"), "{}", run.stderr);
+    let truth: Value = serde_json::from_str(&fs::read_to_string(&truth).unwrap()).unwrap();
+    let [flow] = run.steps("flow")[..] else { panic!("{:#}", run.result["steps"]) };
+    let connections = flow["connections"].as_array().unwrap();
+    assert_eq!((&flow["engine"], connections.len()), (&Value::from("user"), 2));
+    assert_eq!(
+        (flow["dscp_received"].as_u64(), &flow["conserved"]),
+        (Some(10), &Value::from(true))
+    );
+    let (sent, received) = (number(flow, "sent_payload_bytes"), number(flow, "payload_bytes"));
+    // 2.5 MB in a second, less what a host that stands still leaves out.
+    assert!(received > 1e6 && received <= sent && sent <= 2.51e6, "{received} of {sent}");
+    let passed = |way: &str, count: &str| number(&truth[way]["by_dscp"]["10"]["passed"], count);
+    let (frames, bytes) = (passed("far_to_near", "frames"), passed("far_to_near", "bytes"));
+    let evidence = run.result["evidence"].as_array().unwrap().last().unwrap();
+    let series = evidence["observation"]["flows"][0]["series"].as_array().unwrap();
+    let whole: f64 = series.iter().map(|slot| number(slot, "sent_bytes")).sum();
+    // Headers of Ethernet, IPv4 and TCP with timestamps, and the FCS are 70 bytes; those few that open
+    // a connection or prove a far end have some more or less of them.
+    let payload = bytes - 70.0 * frames;
+    assert!((payload - whole).abs() <= 200.0, "{payload} passed, {whole} sent");
+    let answers = passed("near_to_far", "frames");
+    assert!(answers >= frames / 3.0 && answers <= frames + 20.0, "{answers} to {frames}");
+}
+
 /// Twice what the line carries: what each class got is what the links passed of its code point.
 #[test]
 fn classes_get_what_the_network_gave_them() {

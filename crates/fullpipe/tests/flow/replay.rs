@@ -6,7 +6,7 @@ use fp_method::flow::{self, Arrivals, Criteria, Lines, PathAsk, Plan, PlannedFlo
 use fp_method::profile::{Profile, Wave};
 use fp_model::{
     CongestionControl, Direction, Dscp, Evidence, Family, FlowSpec, FrameSizes, FramesLoad, Load,
-    Pace, Rate, Recorder, Replay, Sender, TcpLoad, Timing,
+    Pace, Rate, Recorder, Replay, Sender, TcpEngine, TcpLoad, Timing,
 };
 use fp_net::path::{LinkSpec, PathSpec};
 use fp_net::sim::SimTestbed;
@@ -21,6 +21,7 @@ fn plan() -> Plan {
         pacing: None,
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     });
     let udp = Load::Frames(FramesLoad {
         sizes: FrameSizes::new(vec![64, 570, 1518]).unwrap(),
@@ -60,12 +61,7 @@ fn plan() -> Plan {
 #[test]
 fn the_evidence_of_a_run_gives_the_same_report() {
     let link = LinkSpec { line_rate: Some(Rate::mbps(10)), ..LinkSpec::default() };
-    let path = PathSpec {
-        name: "ten".into(),
-        description: String::new(),
-        near_to_far: vec![link.clone()],
-        far_to_near: vec![link],
-    };
+    let path = PathSpec::symmetric("ten", vec![link]);
     let asked = plan();
     let mut recorder = Recorder::new(SimTestbed::new(&path, 1));
     let (report, end) = flow::run(&asked, &mut recorder);

@@ -8,9 +8,9 @@ mod clauses;
 mod folder;
 #[path = "../judged/mod.rs"]
 mod judged;
+mod known;
 mod lab;
 mod network;
-mod overload;
 mod recovery;
 mod replay;
 #[path = "../result/mod.rs"]

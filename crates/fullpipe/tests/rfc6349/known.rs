@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::lab::expect_black_hole;
 use super::result::{Finished, number, run, within_percent};
 use super::tcp::{expect_bottleneck, expect_bursts_cost_most};
 
@@ -16,32 +17,63 @@ fn a_bucket_smaller_than_the_bursts_costs_most_of_the_throughput() {
     expect_bursts_cost_most(&run);
 }
 
-/// Medians of three: windows arrive whole, 47 of each connection in 47 round trips of 54 ms. The line's
-/// time for the burst and a busy host make a round trip 1 to 2 % longer, so that 46 or 45 fit, 97.9 or
-/// 95.7 % of the ideal with nothing lost; one more that comes late, 93.6 %, is below the 95 % asked.
+/// The first run, or the middle one of three: windows arrive whole, 47 of each connection in 47
+/// round trips of 54 ms. The line's time for the burst and a busy host make a round trip 1 to 2 %
+/// longer, so that 46 or 45 fit, 97.9 or 95.7 % of the ideal with nothing lost; one more that comes late,
+/// 93.6 %, is below the 95 % asked.
 #[test]
 fn a_bucket_as_large_as_the_bursts_costs_nothing() {
-    let runs = [(); 3].map(|()| run(&["test", "--lab", "metro-40m-cbs275k", "-q"]));
-    let passed = runs.iter().filter(|run| run.is_passed_or_disturbed()).count();
-    let verdicts = runs.each_ref().map(|run| &run.result["verdict"]);
-    assert!(passed >= 2, "{verdicts:#?}\n{}", runs[0].stderr);
-    let late = runs.each_ref().map(|run| run.lateness_share(54.0)).into_iter().fold(0.0, f64::max);
-    let median = |steps: fn(&Finished) -> Vec<&Value>, place: usize, field: &str| {
-        let mut values = runs.each_ref().map(|run| number(steps(run)[place], field));
-        values.sort_by(f64::total_cmp);
-        values[1]
+    let once = || run(&["test", "--lab", "metro-40m-cbs275k", "-q"]);
+    let mut runs = vec![once()];
+    let is_right = |run: &Finished| {
+        run.is_passed_or_disturbed()
+            && run.steps("bottleneck").len() == 2
+            && run.steps("bottleneck").iter().all(|step| is_40_mbit(step))
+            && run
+                .tcp("throughput", "bulk")
+                .iter()
+                .all(|step| costs_nothing([*step], run.lateness_share(54.0)))
     };
-    expect_bottleneck(&runs.each_ref(), "rate_l2_bps", 40e6);
-    let bulk: fn(&Finished) -> Vec<&Value> = |run| run.tcp("throughput", "bulk");
-    for place in 0..bulk(&runs[0]).len() {
-        let share = median(bulk, place, "throughput_bps") / median(bulk, place, "ideal_bps");
-        let efficiency = median(bulk, place, "efficiency_percent");
-        let delay = median(bulk, place, "buffer_delay_percent");
-        assert!(
-            share >= 0.97 - late && efficiency == 100.0 && delay < 2.0 + 100.0 * late,
-            "{share} {efficiency} {delay}, {late} late"
-        );
+    if !is_right(&runs[0]) {
+        runs.extend([once(), once()]);
+        expect_right_in_the_middle(&runs);
     }
+}
+
+fn is_40_mbit(bottleneck: &Value) -> bool {
+    within_percent(number(bottleneck, "rate_l2_bps"), 40e6, 0.5)
+}
+
+fn expect_right_in_the_middle(runs: &[Finished]) {
+    let passed = runs.iter().filter(|run| run.is_passed_or_disturbed()).count();
+    let verdicts: Vec<_> = runs.iter().map(|run| &run.result["verdict"]).collect();
+    assert!(passed >= 2, "{verdicts:#?}\n{}", runs[0].stderr);
+    let late = runs.iter().map(|run| run.lateness_share(54.0)).fold(0.0, f64::max);
+    expect_bottleneck(&runs.iter().collect::<Vec<_>>(), "rate_l2_bps", 40e6);
+    let bulk: Vec<_> = runs.iter().map(|run| run.tcp("throughput", "bulk")).collect();
+    for place in 0..bulk[0].len() {
+        let step = bulk.iter().map(|steps| steps[place]);
+        assert!(costs_nothing(step.clone(), late), "{late} late: {:#?}", step.collect::<Vec<_>>());
+    }
+}
+
+/// Each figure is the middle one of as many runs.
+fn costs_nothing<'a>(steps: impl IntoIterator<Item = &'a Value> + Clone, late: f64) -> bool {
+    let median = |field: &str| {
+        let mut values: Vec<_> =
+            steps.clone().into_iter().map(|step| number(step, field)).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let share = median("throughput_bps") / median("ideal_bps");
+    share >= 0.97 - late
+        && median("efficiency_percent") == 100.0
+        && median("buffer_delay_percent") < 2.0 + 100.0 * late
+}
+
+#[test]
+fn a_black_hole_at_1400_bytes_is_found_in_both_directions_over_ipv4() {
+    expect_black_hole("-4");
 }
 
 /// The links are the same in both; what differs is the TCP above them, and where a window or the

@@ -13,4 +13,5 @@ mod replay;
 #[path = "../result/mod.rs"]
 mod result;
 mod sim;
+mod standstill;
 mod tcp;

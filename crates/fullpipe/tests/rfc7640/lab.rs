@@ -161,10 +161,19 @@ mod known {
 
 /// Behind a line of 20 Mbit/s no policer of 40 has anything to drop.
 #[test]
-fn a_policer_that_lets_more_pass_than_its_line_carries_is_refused_with_exit_code_2() {
-    let words = ["rfc7640", "--lab", "five-class-20m", "--cir", "40M", "--cbs", "64K"];
-    let output = output(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("the CIR of 40 Mbit/s (l2) is above the line"), "{said}");
+fn what_lets_more_pass_than_its_line_carries_is_refused_with_exit_code_2() {
+    // 20 Mbit/s of the line are 19.74 Mbit/s of frames.
+    let cases = [
+        (&["--cir", "40M", "--cbs", "64K"][..], "the CIR of 40 Mbit/s (l2) is above the line"),
+        (
+            &["--queue", "60K", "--bandwidth", "20M"][..],
+            "the bandwidth of 20 Mbit/s (l2) is above the line, which carries 20 Mbit/s (l1)",
+        ),
+    ];
+    for (words, sentence) in cases {
+        let output = output(["rfc7640", "--lab", "five-class-20m"].iter().chain(words).copied());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains(sentence), "{words:?}: {said}");
+    }
 }

@@ -8,6 +8,7 @@ mod criteria;
 mod folder;
 #[path = "../judged/mod.rs"]
 mod judged;
+mod known;
 mod lab;
 mod port;
 mod profiles;

@@ -215,7 +215,10 @@ fn bursts(trial: &Trial, seen: &Observation) -> Result<Vec<BurstsReport>, Abort>
     }
     let report = |flow: &FlowReport| match flow {
         FlowReport::Bursts(bursts) => Ok(bursts.clone()),
-        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+        FlowReport::Probes(_)
+        | FlowReport::Frames(_)
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     seen.flows.iter().map(report).collect()
 }

@@ -43,6 +43,8 @@ pub(super) struct Passage {
     pub(super) frames: u32,
     /// From the first to the last frame, at the sender.
     pub(super) sent_in: f64,
+    /// By how much at most the sender was behind the burst's rate.
+    pub(super) behind: f64,
     pub(super) curve: Vec<Point>,
 }
 
@@ -88,7 +90,8 @@ impl Passage {
         curve.dedup();
         let sent_in = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
         let frames = burst.sent_frames.saturating_sub(begin);
-        Self { spans, frames, sent_in: sent_in * share_of(frames, burst.sent_frames), curve }
+        let sent_in = sent_in * share_of(frames, burst.sent_frames);
+        Self { spans, frames, sent_in, behind: burst.behind.as_secs_f64(), curve }
     }
 
     /// The same burst, had it ended with its `spans`th span.
@@ -96,7 +99,7 @@ impl Passage {
         let Some(cut) = self.spans.get(spans) else { return self.clone() };
         let frames = cut.first;
         let sent_in = self.sent_in * share_of(frames, self.frames);
-        Self { spans: self.spans[..spans].to_vec(), frames, sent_in, curve: self.curve.clone() }
+        Self { spans: self.spans[..spans].to_vec(), frames, sent_in, ..self.clone() }
     }
 
     pub(super) fn passed_frames(&self) -> u32 {

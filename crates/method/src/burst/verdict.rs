@@ -8,6 +8,7 @@ use fp_model::{Abort, Direction, Rate};
 
 use super::cbs::REPEATS;
 use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
+use crate::signed;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// Of the frames that arrived, dropped in the tester itself.
@@ -129,10 +130,10 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
         return Some(("no_policer", text));
     };
     let text = format!(
-        "{}: the bucket refills at {}, {:+.2} % from the CIR of {} ({} % tolerated)",
+        "{}: the bucket refills at {}, {} % from the CIR of {} ({} % tolerated)",
         step.direction,
         mbps(measured),
-        step.deviation_percent.unwrap_or_default(),
+        signed(step.deviation_percent.unwrap_or_default(), 2),
         mbps(step.cir.rate),
         plan.tolerance_percent
     );
@@ -149,11 +150,11 @@ fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> 
         return Some(("burst_not_policed", text));
     };
     let found = format!(
-        "the CBS is {:.0} bytes, between {:.0} and {:.0}, {:+.2} % from {}",
+        "the CBS is {:.0} bytes, between {:.0} and {:.0}, {} % from {}",
         bounds.estimate,
         bounds.at_least,
         bounds.at_most,
-        step.deviation_percent.unwrap_or_default(),
+        signed(step.deviation_percent.unwrap_or_default(), 2),
         step.configured_burst_bytes
     );
     let tolerance = plan.tolerance_percent;

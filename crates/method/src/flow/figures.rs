@@ -32,6 +32,7 @@ fn blank(flow: &PlannedFlow, transport: Transport) -> FlowStep {
         part: Part::Flow,
         class: flow.class.clone(),
         transport: Some(transport),
+        engine: None,
         family: Some(flow.spec.family),
         direction: flow.spec.direction,
         streams: flow.streams(),
@@ -170,6 +171,7 @@ fn tcp(plan: &Plan, flow: &PlannedFlow, load: &TcpLoad, report: &TcpReport) -> F
         report: report.clone(),
     };
     FlowStep {
+        engine: Some(load.engine),
         sent: sent_bytes.map(|bytes| carried(bytes, all(|each| each.sent_segments))),
         received,
         dscp_received: dscps(&report.connections),

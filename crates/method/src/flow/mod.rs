@@ -21,9 +21,11 @@ pub use report::{
     Transport,
 };
 pub use resample::resample;
+pub use verdict::is_met;
 
 use crate::packet_sockets::PacketSockets;
 use crate::path::mismatch;
+use crate::verdict::Reason;
 
 /// Asks of the path what the plan says, then sends all of its flows in one trial.
 ///
@@ -41,19 +43,22 @@ pub fn run_over(
     bed: &mut dyn Testbed,
 ) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
-    let mut unknown = None;
+    let (mut unknown, mut held_back) = (None, None);
     let mut bed = PacketSockets::watched(bed);
     let end = path.and_then(|path| {
         report.steps.extend(path.known.into_iter().map(Step::Path));
         unknown = path.unknown;
-        steps(plan, &mut bed, &mut report)
+        held_back = steps(plan, &mut bed, &mut report)?;
+        Ok(())
     });
     report.verdict = verdict::judge(plan, &report, unknown, end.as_ref().err());
+    report.verdict.reasons.extend(held_back);
     report.verdict.reasons.extend(bed.remarks());
     (report, end)
 }
 
-fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), Abort> {
+/// Gives what is to be said of an end that held its own TCP back.
+fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<Option<Reason>, Abort> {
     let trial = trial(plan);
     let seen = bed.run(&trial)?;
     if seen.flows.len() != trial.flows.len() {
@@ -73,7 +78,7 @@ fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), 
     if let Some(shared) = &plan.profile {
         report.steps.extend(follow::steps(plan, shared, &flows).into_iter().map(Step::Profile));
     }
-    Ok(())
+    Ok(verdict::held_back(plan, report, &seen))
 }
 
 /// The trial in which all of the plan's flows are sent.

@@ -131,7 +131,7 @@ impl PlannedFlow {
     pub const fn streams(&self) -> u32 {
         match &self.spec.load {
             Load::Tcp(load) => load.connections,
-            Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => 1,
+            Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => 1,
         }
     }
 
@@ -147,7 +147,7 @@ impl PlannedFlow {
                 in_whole_frames(load);
             }
             Load::Tcp(load) => load.pace = shared.pace(active, share, place),
-            Load::Probes(_) | Load::Bursts(_) => {}
+            Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use fp_model::{
     ConnectionReport, DelaySummary, Direction, Dscp, DscpCount, Ecn, EcnCount, Family, Jitter,
-    Layer, Rate, Sample,
+    Layer, Rate, Sample, TcpEngine,
 };
 
 use super::path::PathStep;
@@ -32,6 +32,8 @@ pub struct FlowStep {
     pub class: Option<String>,
     /// `None` of a sum of both.
     pub transport: Option<Transport>,
+    /// Whose TCP carried it; `None` of UDP, and of a sum of both.
+    pub engine: Option<TcpEngine>,
     pub family: Option<Family>,
     pub direction: Direction,
     /// Connections, or streams of packets.

@@ -9,7 +9,7 @@ use fp_model::{Direction, DscpCount, EcnCount, Rate, Sample};
 
 use super::figures::{mean, with_usage};
 use super::plan::Plan;
-use super::report::{Arrived, Carried, FlowStep, Part, RateByLayer};
+use super::report::{Arrived, Carried, FlowStep, Part, RateByLayer, Transport};
 use super::resample::{Span, resample};
 
 /// The classes of each direction in the order of the plan, then a direction's sum where it has more
@@ -52,6 +52,7 @@ fn sum(plan: &Plan, part: Part, name: String, flows: &[&FlowStep]) -> Option<Flo
         part,
         class: first.class.clone().filter(|_| part == Part::Class),
         transport: common(flows, |flow| flow.transport),
+        engine: common(flows, |flow| flow.engine),
         family: common(flows, |flow| flow.family),
         streams: flows.iter().map(|flow| flow.streams).sum(),
         dscp_sent: common(flows, |flow| flow.dscp_sent),
@@ -165,17 +166,40 @@ fn series(plan: &Plan, flows: &[&FlowStep]) -> Vec<Sample> {
             steady: slot.steady,
             sent_bytes: Some(0),
             received_bytes: Some(0),
-            retransmitted_bytes: Some(0),
             ..Sample::default()
         })
         .collect();
     for flow in flows {
         add(&mut samples, flow, &edges, |slot| slot.sent_bytes, |slot| &mut slot.sent_bytes);
         add(&mut samples, flow, &edges, |slot| slot.received_bytes, |s| &mut s.received_bytes);
+    }
+    let tcp: Vec<&FlowStep> =
+        flows.iter().filter(|flow| flow.transport == Some(Transport::Tcp)).copied().collect();
+    let mut counted = tcp.iter().flat_map(|flow| &flow.series);
+    let is_active_known = counted.any(|slot| slot.active_connections.is_some());
+    for slot in &mut samples {
+        slot.retransmitted_bytes = (!tcp.is_empty()).then_some(0);
+        slot.active_connections = is_active_known.then_some(0);
+    }
+    for flow in tcp {
         let resent = |slot: &Sample| slot.retransmitted_bytes;
         add(&mut samples, flow, &edges, resent, |slot| &mut slot.retransmitted_bytes);
+        add_active(&mut samples, flow);
     }
     samples
+}
+
+/// Adds the connections that one flow had in the middle of each slot; before its first and after its
+/// last it has none.
+fn add_active(samples: &mut [Sample], flow: &FlowStep) {
+    let mut slots = flow.series.iter().peekable();
+    for sample in samples {
+        let middle = sample.at + sample.lasts / 2;
+        while slots.next_if(|slot| slot.at + slot.lasts <= middle).is_some() {}
+        let now = slots.peek().filter(|slot| slot.at <= middle);
+        let active = now.and_then(|slot| slot.active_connections).unwrap_or(0);
+        sample.active_connections = sample.active_connections.map(|sum| sum + active);
+    }
 }
 
 /// Adds what one flow moved; a sum of which a part is not known is not known.

@@ -2,13 +2,15 @@
 
 use core::time::Duration;
 
+use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use fp_model::{
-    CongestionControl, ConnectionReport, Direction, Dscp, Evidence, Family, FlowReport, FlowSpec,
-    FrameSizes, FramesLoad, FramesReport, Load, LossySecond, Observation, Pace, PacketLayout, Rate,
-    Replay, Sample, Sender, TcpLoad, TcpReport, TesterHealth, Timing,
+    AddressRange, CongestionControl, ConnectionAddresses, ConnectionReport, Direction, Dscp,
+    Evidence, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load,
+    LossySecond, Observation, Pace, PacketLayout, PortRange, Rate, Replay, Sample, Sender,
+    TcpEngine, TcpLoad, TcpReport, TesterHealth, Timing,
 };
 
 use super::*;
@@ -45,12 +47,17 @@ fn tcp(mss_bytes: u32) -> Load {
         pacing: None,
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     })
 }
 
 /// The report of a run in which this was seen.
 fn judged(plan: &Plan, flow: FlowReport) -> Report {
-    judged_by(plan, Observation { flows: vec![flow], ..Observation::default() })
+    judged_all(plan, vec![flow])
+}
+
+fn judged_all(plan: &Plan, flows: Vec<FlowReport>) -> Report {
+    judged_by(plan, Observation { flows, ..Observation::default() })
 }
 
 fn judged_by(plan: &Plan, observation: Observation) -> Report {
@@ -141,11 +148,7 @@ fn what_comes_when_the_others_are_through_came_in_longer_than_each_took() {
         first_arrived: Some(millis(1010)),
         ..frames_seen(400, 1518)
     };
-    let flows = [first, second].map(FlowReport::Frames).to_vec();
-    let observation = Observation { flows, ..Observation::default() };
-    let evidence = Evidence { trial: trial(&plan), observation };
-    let (report, end) = run(&plan, &mut Replay::of(vec![evidence]));
-    end.unwrap();
+    let report = judged_all(&plan, [first, second].map(FlowReport::Frames).to_vec());
     let Some(Step::Flow(all)) = report.steps.last() else { panic!("{report:?}") };
     assert_eq!((all.part, all.received.lasts), (Part::Sum, millis(1050)));
     // 8,400 frames of 1,538 bytes in 1.05 s.
@@ -222,6 +225,40 @@ fn an_end_at_its_limit_is_not_the_network() {
     assert_eq!(status(93, 0.99, 11), (Status::Pass, None));
 }
 
+/// A kernel's TCP goes on while its host's processes stand still.
+#[test]
+fn an_end_that_holds_its_own_tcp_back_is_told_of_whatever_was_asked() {
+    let codes = |engine, busiest_thread, stall_ms| {
+        let Load::Tcp(load) = tcp(1460) else { panic!("no TCP") };
+        let plan = plan(Load::Tcp(TcpLoad { engine, ..load }), Family::Ipv4);
+        let longest_stall = Duration::from_millis(stall_ms);
+        let near = TesterHealth { busiest_thread, longest_stall, ..TesterHealth::default() };
+        let flows = vec![tcp_seen(1460, 11_680_000)];
+        let report = judged_by(&plan, Observation { flows, near, ..Observation::default() });
+        assert_eq!(report.verdict.status, Status::Info);
+        report.verdict.reasons.iter().map(|reason| reason.code).collect::<Vec<_>>()
+    };
+    let hosts = AddressRange {
+        network: core::net::Ipv4Addr::new(198, 18, 0, 0).into(),
+        prefix_bits: 16,
+        first: 1,
+        count: 1,
+    };
+    let ports = PortRange { first: 6349, last: 6349 };
+    let addresses = ConnectionAddresses {
+        clients: hosts,
+        servers: hosts,
+        client_ports: ports,
+        server_ports: ports,
+        translated: false,
+    };
+    let own = TcpEngine::User { addresses };
+    assert_eq!(codes(own, 0.9, 9), Vec::<&str>::new());
+    assert_eq!(codes(own, 0.9, 11), ["tester_stall"]);
+    assert_eq!(codes(own, 0.99, 11), ["busiest_thread"]);
+    assert_eq!(codes(TcpEngine::Kernel, 0.99, 11), Vec::<&str>::new());
+}
+
 /// From 0 to 8 Mbit/s and back: 1, 3, 5, 7, 7, 5, 3 and 1 Mbit/s in the mean of the eighths.
 fn following(received: [u64; 8]) -> Report {
     let wave = Wave { low_bps: Rate::ZERO, peak_bps: Rate::mbps(8), period_ns: 8 * 1_000_000_000 };
@@ -291,4 +328,112 @@ fn frames_of_a_profile_are_as_many_as_it_asks_for() {
     let all: f64 = steps.iter().map(frames).sum();
     // 30 Mbit/s in the mean for 10 s: 25,475.5 payloads of 1472 bytes.
     assert!((all - 25_475.5).abs() <= 1.0, "{all}");
+}
+
+/// Two flows of a class upwards and one down, each 8,000 frames of 1472 bytes of payload in a second,
+/// which is 94.208 Mbit/s; of one upwards 800 are lost, 5 % of both.
+fn both_ways(criteria: Criteria) -> (Plan, Report) {
+    let plan = plan(udp(1472, Family::Ipv4), Family::Ipv4);
+    let [mut up, mut down] = [plan.flows[0].clone(), plan.flows[0].clone()];
+    up.class = Some("video".into());
+    down.spec.direction = Direction::Download;
+    let plan = Plan { flows: vec![up.clone(), up, down], criteria, ..plan };
+    let whole = frames_seen(8_000, 1518);
+    let lossy =
+        FramesReport { received_frames: 7_200, received_bytes: 7_200 * 1518, ..whole.clone() };
+    let report = judged_all(&plan, [whole.clone(), lossy, whole].map(FlowReport::Frames).to_vec());
+    (plan, report)
+}
+
+#[test]
+fn a_direction_meets_what_was_asked_in_sum_or_by_its_only_flow() {
+    let met = |rate_min_l4, loss_max_percent| {
+        let (plan, report) = both_ways(Criteria { rate_min_l4, loss_max_percent });
+        let met: Vec<Option<bool>> =
+            (0..report.steps.len()).map(|place| is_met(&plan, &report, place)).collect();
+        let missed: Vec<usize> =
+            (0..met.len()).filter(|place| met[*place] == Some(false)).collect();
+        // What a reader must know of the figures is no fault of theirs.
+        let is_fault = |code: &str| ["rate_low", "loss_high"].contains(&code);
+        let reasons = report.verdict.reasons.iter();
+        let faults = reasons.filter(|reason| is_fault(reason.code));
+        let faults: BTreeSet<usize> = faults.filter_map(|reason| reason.step).collect();
+        assert_eq!(faults, missed.iter().copied().collect());
+        assert_eq!(report.verdict.status == Status::Fail, !missed.is_empty());
+        met
+    };
+    let (yes, no) = (Some(true), Some(false));
+    // The flows, of which the third is all that goes down; the class; all that goes up.
+    assert_eq!(met(None, None), [None; 5]);
+    assert_eq!(met(Some(Rate::mbps(94)), None), [None, None, yes, None, yes]);
+    assert_eq!(met(Some(Rate::mbps(95)), None), [None, None, no, None, yes]);
+    assert_eq!(met(None, Some(5.0)), [None, None, yes, None, yes]);
+    assert_eq!(met(Some(Rate::mbps(95)), Some(4.9)), [None, None, no, None, no]);
+}
+
+/// TCP does not say what was lost: it is sent again.
+#[test]
+fn what_a_flow_cannot_show_is_not_asked_of_it() {
+    let criteria = Criteria { loss_max_percent: Some(1.0), ..Criteria::default() };
+    let plan = Plan { criteria, ..plan(tcp(1460), Family::Ipv4) };
+    let report = judged(&plan, tcp_seen(1460, 11_680_000));
+    assert_eq!(is_met(&plan, &report, 0), None);
+    assert_eq!(is_met(&plan, &report, 1), None, "there is no such step");
+}
+
+/// From `begins_s` on a slot each second, with so many connections in use.
+fn in_use(begins_s: u32, active: &[Option<u32>]) -> FlowReport {
+    let slot = |(second, active): (u32, &Option<u32>)| Sample {
+        at: SECOND * second,
+        lasts: SECOND,
+        steady: true,
+        sent_bytes: Some(1_000_000),
+        received_bytes: Some(1_000_000),
+        retransmitted_bytes: Some(0),
+        active_connections: *active,
+        ..Sample::default()
+    };
+    let series = (begins_s..).zip(active).map(slot).collect();
+    let connections = vec![ConnectionReport::default()];
+    FlowReport::Tcp(TcpReport { connections, series, ..TcpReport::default() })
+}
+
+/// What the sum of these flows says of its three seconds, each of which all its slots agree on.
+fn in_use_together(flows: Vec<FlowReport>) -> [Option<u32>; 3] {
+    let plan = plan(tcp(1460), Family::Ipv4);
+    let planned = |flow: &FlowReport| {
+        let is_udp = matches!(flow, FlowReport::Frames(_));
+        let load = if is_udp { udp(1472, Family::Ipv4) } else { tcp(1460) };
+        let spec = FlowSpec { load, ..plan.flows[0].spec.clone() };
+        PlannedFlow { spec, ..plan.flows[0].clone() }
+    };
+    let timing = Timing { steady: SECOND * 3, ..plan.timing };
+    let plan = Plan { flows: flows.iter().map(planned).collect(), timing, ..plan.clone() };
+    let report = judged_all(&plan, flows);
+    let Some(Step::Flow(sum)) = report.steps.last() else { panic!("{report:?}") };
+    assert_eq!(sum.part, Part::Sum);
+    [0, 1, 2].map(|second| {
+        let of_second = sum.series.iter().filter(|slot| slot.at.as_secs() == second && slot.steady);
+        let counts: Vec<Option<u32>> = of_second.map(|slot| slot.active_connections).collect();
+        assert!(counts.windows(2).all(|pair| pair[0] == pair[1]), "{counts:?}");
+        counts[0]
+    })
+}
+
+#[test]
+fn connections_in_use_add_up_at_each_moment() {
+    let first = in_use(0, &[Some(2), Some(2), Some(1)]);
+    // It begins a second later, and has none before and none after.
+    let second = in_use(1, &[Some(3)]);
+    let frames = FlowReport::Frames(frames_seen(8_000, 1518));
+    let together = in_use_together(vec![first, frames.clone(), second]);
+    assert_eq!(together, [Some(2), Some(5), Some(1)]);
+    assert_eq!(in_use_together(vec![frames.clone(), frames]), [None; 3], "frames have none");
+}
+
+/// As an end does that counts none, and as was stored before they were counted.
+#[test]
+fn connections_that_nobody_counted_are_not_none_in_sum() {
+    let uncounted = in_use(0, &[None; 3]);
+    assert_eq!(in_use_together(vec![uncounted.clone(), uncounted]), [None; 3]);
 }

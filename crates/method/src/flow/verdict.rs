@@ -6,11 +6,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, FlowReport, FlowSpec, Load, Observation, PacketLayout, Rate};
+use fp_model::{Abort, FlowReport, FlowSpec, Load, Observation, PacketLayout, Rate, TcpEngine};
 
 use super::classes;
 use super::path::PathStep;
-use super::plan::{Plan, PlannedFlow};
+use super::plan::{Criteria, Plan, PlannedFlow};
 use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
 use crate::path::PathMtu;
 use crate::verdict::{Check, Reason, Status, Verdict};
@@ -33,7 +33,10 @@ pub(super) fn checks(seen: &Observation) -> Vec<Check> {
     let frames = || {
         seen.flows.iter().filter_map(|flow| match flow {
             FlowReport::Frames(report) => Some(report),
-            FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => None,
+            FlowReport::Probes(_)
+            | FlowReport::Bursts(_)
+            | FlowReport::Tcp(_)
+            | FlowReport::Connections(_) => None,
         })
     };
     if frames().next().is_none() {
@@ -68,15 +71,38 @@ pub(super) fn checks_of_connections(
     if !(is_tcp && is_low) {
         return Vec::new();
     }
-    let ends = [&seen.near, &seen.far];
-    let busiest = ends.map(|end| end.busiest_thread).into_iter().fold(0.0, f64::max);
-    let stall = ends.map(|end| end.longest_stall).into_iter().max().unwrap_or_default();
+    Vec::from([effort(seen), stall(plan, seen)])
+}
+
+fn effort(seen: &Observation) -> Check {
+    Check::at_most("busiest_thread", 100.0 * seen.busiest_thread(), BUSY_PERCENT_MAX, "percent")
+}
+
+fn stall(plan: &Plan, seen: &Observation) -> Check {
     let stall_max = plan.timing.steady.mul_f64(STALL_SHARE_MAX);
-    let [stall_ms, stall_ms_max] = [stall, stall_max].map(|time| time.as_secs_f64() * 1e3);
-    Vec::from([
-        Check::at_most("busiest_thread", 100.0 * busiest, BUSY_PERCENT_MAX, "percent"),
-        Check::at_most("tester_stall", stall_ms, stall_ms_max, "ms"),
-    ])
+    let [stall_ms, stall_ms_max] =
+        [seen.longest_stall(), stall_max].map(|time| time.as_secs_f64() * 1e3);
+    Check::at_most("tester_stall", stall_ms, stall_ms_max, "ms")
+}
+
+/// The program's own TCP carries no more than its threads do, while a kernel's goes on whoever stands
+/// still: what is to be said of its figures though nobody asked for more. `None` where the ends were
+/// not what held it back, and where the checks say so already.
+pub(super) fn held_back(plan: &Plan, report: &Report, seen: &Observation) -> Option<Reason> {
+    let is_own = |flow: &PlannedFlow| match &flow.spec.load {
+        Load::Tcp(load) => matches!(load.engine, TcpEngine::User { .. }),
+        Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => false,
+    };
+    if !plan.flows.iter().any(is_own) || report.checks.iter().any(|check| !check.ok) {
+        return None;
+    }
+    let check = [effort(seen), stall(plan, seen)].into_iter().find(|check| !check.ok)?;
+    let text = format!(
+        "fullpipe's own TCP was held back by an end ({}: {:.0} {}, at most {:.0}): the network may \
+         carry more than this",
+        check.name, check.value, check.unit, check.limit
+    );
+    Some(Reason { code: check.name, text, step: None })
 }
 
 pub(super) fn judge(
@@ -156,6 +182,15 @@ fn totals(report: &Report) -> impl Iterator<Item = (usize, &FlowStep)> {
         Part::Flow => !has_sum(flow),
         Part::Class => false,
     })
+}
+
+/// Whether the step at `place` meets what was asked of it; `None` where nothing was.
+pub fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
+    let (_, total) = totals(report).find(|(total, _)| *total == place)?;
+    let Criteria { rate_min_l4, loss_max_percent } = &plan.criteria;
+    let is_loss_asked = loss_max_percent.is_some() && total.loss_percent().is_some();
+    let is_asked = rate_min_l4.is_some() || is_loss_asked;
+    is_asked.then(|| failures(plan, report).iter().all(|failure| failure.step != Some(place)))
 }
 
 fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
@@ -292,7 +327,7 @@ fn other_control(planned: &PlannedFlow, flow: &FlowStep) -> Option<String> {
 fn asked_bytes(planned: &PlannedFlow) -> Option<u64> {
     match &planned.spec.load {
         Load::Tcp(load) => load.transfer_bytes(),
-        Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) => None,
+        Load::Frames(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => None,
     }
 }
 

@@ -292,7 +292,10 @@ impl Burst {
 fn bursts<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a BurstsReport>, Abort> {
     let report = |flow: &'a FlowReport| match flow {
         FlowReport::Bursts(bursts) => Ok(bursts),
-        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+        FlowReport::Probes(_)
+        | FlowReport::Frames(_)
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     seen.flows.iter().map(report).collect()
 }

@@ -86,7 +86,10 @@ fn round_trip(run: &mut Run<'_>, way: Way, rate: FrameRate) -> Result<Option<Del
     let seen = run.run(&trial)?;
     let rtt: Option<Option<RttSummary>> = seen.flows.iter().find_map(|flow| match flow {
         FlowReport::Probes(probes) => Some(probes.rtt),
-        FlowReport::Frames(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => None,
+        FlowReport::Frames(_)
+        | FlowReport::Bursts(_)
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => None,
     });
     let delay = |rtt: RttSummary| Delay {
         min: rtt.min,

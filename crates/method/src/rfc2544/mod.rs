@@ -28,6 +28,7 @@ pub use report::{
     LineSource, Recovery, Report, Skipped, Step, Throughput, TrialRow,
 };
 pub use time_needed::time_needed;
+pub use verdict::is_met;
 
 /// A queue that has not emptied after so many looks, each a quarter of a second and more, is one
 /// that somebody else keeps full.

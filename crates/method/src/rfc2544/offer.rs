@@ -260,7 +260,10 @@ impl Run<'_> {
 fn frames(trial: &Trial, seen: &Observation) -> Result<Vec<FramesReport>, Abort> {
     let report = |flow: &FlowReport| match flow {
         FlowReport::Frames(frames) => Ok(frames.clone()),
-        FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Tcp(_) => Err(mismatch(trial)),
+        FlowReport::Probes(_)
+        | FlowReport::Bursts(_)
+        | FlowReport::Tcp(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     seen.flows.iter().map(report).collect()
 }

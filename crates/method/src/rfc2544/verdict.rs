@@ -48,6 +48,24 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
     Verdict { status, reasons }
 }
 
+/// Whether the step at `place` meets what was asked of it; `None` where nothing was.
+pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+    let step = steps.get(place)?;
+    let criteria = &plan.criteria;
+    let is_asked = match step {
+        Step::Throughput(found) => {
+            let lengths = || criteria.throughput.iter().map(|asked| asked.frame_bytes);
+            lengths().any(|bytes| bytes.is_none_or(|bytes| bytes == found.frame_bytes))
+        }
+        Step::Latency(_) => criteria.latency.is_some(),
+        Step::FrameLoss(_) => criteria.loss_percent.is_some(),
+        Step::BackToBack(bursts) => criteria.burst_frames.is_some() && bursts.figures.is_some(),
+        Step::Recovery(_) => criteria.recovery.is_some(),
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => false,
+    };
+    is_asked.then(|| failures(criteria, place, step).is_none())
+}
+
 fn failures(criteria: &Criteria, place: usize, step: &Step) -> Option<Reason> {
     let reason = |code, text| Some(Reason { code, text, step: Some(place) });
     match step {
@@ -267,3 +285,6 @@ fn burst_deviations(plan: &Plan, all: &mut Vec<String>) {
         all.push("less than 2 s after a burst for what buffers hold (RFC 9004 section 6.2)".into());
     }
 }
+
+#[cfg(test)]
+mod tests;

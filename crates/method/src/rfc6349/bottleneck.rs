@@ -19,6 +19,8 @@ const UDP_HEADER_BYTES: u32 = 8;
 /// Trials that look for the order of magnitude: each offers eight times as much as the last.
 const FIRST_RATE_L2: Rate = Rate::mbps(8);
 const GROWTH: f64 = 8.0;
+/// A tester that sends less than this often what it sent at an eighth of the rate is at its end.
+const SENDS_MORE: f64 = 1.5;
 const SCALE_STEADY: Duration = Duration::from_millis(250);
 const SCALE_WARM_UP: Duration = Duration::from_millis(150);
 /// Beyond the shortfall of lower rates, this much says that the rate is too high.
@@ -174,11 +176,14 @@ impl<'a, 'b> Finder<'a, 'b> {
         Ok(self.found(found_l2, base_loss))
     }
 
-    /// Raises the rate until much more is lost than at the rates before.
+    /// Raises the rate until much more is lost than at the rates before, or until the tester cannot
+    /// send more: a host that stood still in a short trial sends less than it was asked for, but at
+    /// the next rate more than before.
     fn scale(&mut self) -> Result<Result<Scale, Rate>, Abort> {
         let limit = self.packet.convert(self.run.plan.rate_limit, Layer::L2);
         let mut rate = FIRST_RATE_L2.min(limit);
         let mut passed_loss: Option<f64> = None;
+        let mut most_sent_l2 = Rate::ZERO;
         loop {
             let pace = Pace::Constant { rate };
             let seen = self.trial(pace, SCALE_WARM_UP, SCALE_STEADY, "order of magnitude")?.seen;
@@ -194,9 +199,10 @@ impl<'a, 'b> Finder<'a, 'b> {
                 return Ok(Ok(Scale { overload_l2: sent_l2, received_l2, lossy }));
             }
             passed_loss = Some(passed_loss.unwrap_or(0.0).max(loss));
-            if rate >= limit || sent_l2 < rate.scaled(0.9) {
+            if rate >= limit || sent_l2 <= most_sent_l2.scaled(SENDS_MORE) {
                 return Ok(Err(received_l2));
             }
+            most_sent_l2 = sent_l2;
             rate = rate.scaled(GROWTH).min(limit);
         }
     }
@@ -314,7 +320,7 @@ impl<'a, 'b> Finder<'a, 'b> {
         Ok(Stream {
             seen: report.clone(),
             dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
-            busiest_thread: seen.near.busiest_thread.max(seen.far.busiest_thread),
+            busiest_thread: seen.busiest_thread(),
         })
     }
 

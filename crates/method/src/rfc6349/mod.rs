@@ -20,6 +20,7 @@ pub use crate::search::SearchKind;
 use bottleneck::Stream;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
+pub use verdict::is_met;
 
 /// Runs the three steps of section 3 in order; each needs what the ones before have found.
 ///
@@ -136,8 +137,7 @@ impl Health {
     }
 
     fn add(&mut self, seen: &Observation) {
-        let stall = seen.near.longest_stall.max(seen.far.longest_stall);
-        self.longest_stall = self.longest_stall.max(stall);
+        self.longest_stall = self.longest_stall.max(seen.longest_stall());
     }
 
     /// Counts a stream that the ends should have been able to send and receive.
@@ -164,9 +164,10 @@ fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, 
 fn tcp<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a TcpReport>, Abort> {
     let report = |flow: &'a FlowReport| match flow {
         FlowReport::Tcp(tcp) => Ok(tcp),
-        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Bursts(_) => {
-            Err(mismatch(trial))
-        }
+        FlowReport::Probes(_)
+        | FlowReport::Frames(_)
+        | FlowReport::Bursts(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     seen.flows.iter().map(report).collect()
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use fp_model::{
     Abort, ConnectionReport, Direction, Emulation, FlowSpec, Layer, LayeredRate, Load, Pace,
-    PacketLayout, Rate, Sample, Sender, TcpLoad, TcpReport, Testbed as _, Timing, Trial,
+    PacketLayout, Rate, Sample, Sender, TcpEngine, TcpLoad, TcpReport, Testbed as _, Timing, Trial,
 };
 
 use super::verdict::asked_percent;
@@ -412,6 +412,7 @@ fn trial(plan: &Plan, path: &Path<'_>, offer: &Offer) -> Trial {
             pacing: plan.pacing,
             pace: Pace::Unlimited,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         FlowSpec::new(fill.direction, plan.family, plan.dscp, Load::Tcp(load))
     };

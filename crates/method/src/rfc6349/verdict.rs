@@ -9,6 +9,7 @@ use fp_model::{Abort, Rate, Sender, Timing};
 
 use super::throughput::queues;
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
+use crate::rounded;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// Of the frames or packets of a run, lost in the tester itself.
@@ -139,6 +140,14 @@ pub(super) fn judge(
     Verdict { status, reasons }
 }
 
+/// Whether the step at `place` meets what was asked of it; `None` where nothing was.
+pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+    let Step::Tcp(step) = steps.get(place)? else { return None };
+    let limit = bottleneck(steps, step).filter(|limit| is_known(limit))?;
+    let is_judged = step.role == Role::Throughput;
+    is_judged.then(|| failures(plan, place, step, Some(limit)).is_empty())
+}
+
 fn broken(check: &Check) -> Reason {
     let what = match check.name {
         "tester_drops" => "the tester itself dropped packets",
@@ -234,8 +243,9 @@ fn too_slow(place: usize, step: &TcpStep, limit: Option<&Bottleneck>, asked: f64
 fn lost(step: &TcpStep, limit: Option<&Bottleneck>, efficiency: f64, delay: f64) -> String {
     let seen = format!(
         "retransmissions ({:.2} % of the bytes sent were sent again), not delay \
-         (the RTT grew by {delay:.1} %)",
-        100.0 - efficiency
+         (the RTT grew by {} %)",
+        100.0 - efficiency,
+        rounded(delay, 1)
     );
     match limit.map(|limit| limit.kind) {
         Some(LimitKind::Policer) => {

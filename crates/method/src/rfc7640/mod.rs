@@ -26,6 +26,7 @@ pub use report::{
     BaselineRtt, CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, Pattern, PolicerStep,
     QueueStep, Report, SchedulerStep, ShaperStep, Stateful, Stateless, Step, Trains, Ttpet,
 };
+pub use verdict::is_met;
 
 /// Runs the tests of section 6 that the plan names, in each direction.
 ///

@@ -281,25 +281,35 @@ impl Plan {
         self.check_capacity()
     }
 
-    /// Whether no policer lets more pass than a line of this rate before it carries.
+    /// Whether no device lets more pass than a line of this rate before it carries.
     ///
     /// # Errors
     /// The first one that does.
-    pub fn check_policers_behind(&self, line_l1: Rate) -> Result<(), BadPlan> {
+    pub fn check_behind(&self, line_l1: Rate) -> Result<(), BadPlan> {
         let line_l2 = self.at_l2(LayeredRate { rate: line_l1, layer: Layer::L1 });
-        let of_the_port = self.capacity.iter().filter_map(|class| match &class.device {
-            Device::Policer(policer) => Some(policer),
-            Device::Shaper(_) => None,
-        });
-        match self.policer.iter().chain(of_the_port).find(|policer| policer.cir_l2 > line_l2) {
-            Some(policer) => bad(&format!(
-                "the CIR of {} Mbit/s (l2) is above the line, which carries {} Mbit/s (l1): give a \
-                 lower CIR, or check its unit",
-                policer.cir_l2.as_bps() as f64 / 1e6,
+        match self.rates_l2().into_iter().find(|(_, rate_l2)| *rate_l2 > line_l2) {
+            Some((what, rate_l2)) => bad(&format!(
+                "{what} of {} Mbit/s (l2) is above the line, which carries {} Mbit/s (l1): give a \
+                 lower one, or check its unit and layer",
+                rate_l2.as_bps() as f64 / 1e6,
                 line_l1.as_bps() as f64 / 1e6
             )),
             None => Ok(()),
         }
+    }
+
+    /// What devices let pass in the long run.
+    fn rates_l2(&self) -> Vec<(&'static str, Rate)> {
+        let cir = |policer: &PolicerPlan| ("the CIR", policer.cir_l2);
+        let shaped = |shaper: &ShaperPlan| ("the shaper's rate", shaper.rate_l2);
+        let of_the_port = self.capacity.iter().map(|class| match &class.device {
+            Device::Policer(policer) => cir(policer),
+            Device::Shaper(shaper) => shaped(shaper),
+        });
+        let bandwidth = |queue: &QueuePlan| ("the bandwidth", self.at_l2(queue.bandwidth));
+        let policer = self.policer.iter().map(cir);
+        let (queue, shaper) = (self.queue.iter().map(bandwidth), self.shaper.iter().map(shaped));
+        policer.chain(queue).chain(shaper).chain(of_the_port).collect()
     }
 
     fn check_capacity(&self) -> Result<(), BadPlan> {

@@ -7,8 +7,8 @@ use core::time::Duration;
 
 use fp_model::{
     Abort, ConnectionReport, Direction, Dscp, FlowReport, FlowSpec, Layer, LayeredRate, Load,
-    MicroBursts, Observation, Pace, PacketLayout, Rate, Sender, TcpLoad, TcpReport, Testbed as _,
-    Timing, Trial,
+    MicroBursts, Observation, Pace, PacketLayout, Rate, Sender, TcpEngine, TcpLoad, TcpReport,
+    Testbed as _, Timing, Trial,
 };
 
 use super::{Pattern, Run, Stateful, TcpPlan, Ttpet};
@@ -150,6 +150,7 @@ impl Offer {
             pacing: None,
             pace: Pace::Unlimited,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         let flow =
             |dscp: &Dscp| FlowSpec::new(direction, run.plan.family, *dscp, Load::Tcp(load.clone()));
@@ -241,9 +242,10 @@ fn mean(times: &[Duration]) -> Option<Duration> {
 fn reports(trial: &Trial, seen: &Observation) -> Result<Vec<TcpReport>, Abort> {
     let report = |flow: &FlowReport| match flow {
         FlowReport::Tcp(tcp) => Ok(tcp.clone()),
-        FlowReport::Probes(_) | FlowReport::Frames(_) | FlowReport::Bursts(_) => {
-            Err(mismatch(trial))
-        }
+        FlowReport::Probes(_)
+        | FlowReport::Frames(_)
+        | FlowReport::Bursts(_)
+        | FlowReport::Connections(_) => Err(mismatch(trial)),
     };
     seen.flows.iter().map(report).collect()
 }

@@ -10,6 +10,7 @@ use super::{
     CapacityClass, CapacityStep, Device, Health, Hunt, Plan, PolicerStep, PortClass, QueueStep,
     SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
 };
+use crate::signed;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// Of the frames of a run, lost in the tester itself.
@@ -74,6 +75,19 @@ fn broken(check: &Check) -> Reason {
 
 /// Each with its code and its sentence.
 type Failures = Vec<(&'static str, String)>;
+
+/// Whether the step at `place` meets what was asked of it; `None` where nothing was.
+pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+    let step = steps.get(place)?;
+    match step {
+        Step::BaselineRtt(_) => None,
+        Step::Policer(_)
+        | Step::Queue(_)
+        | Step::Scheduler(_)
+        | Step::Shaper(_)
+        | Step::Capacity(_) => Some(failures(plan, step).is_empty()),
+    }
+}
 
 fn failures(plan: &Plan, step: &Step) -> Failures {
     match step {
@@ -240,9 +254,10 @@ impl Asked {
         let percent = 100.0 * (mbps(rate) / mbps(self.rate_l2) - 1.0);
         let text = || {
             format!(
-                "{}: shaped to {:.2} Mbit/s at layer 2, {percent:+.1} % from {:.2}",
+                "{}: shaped to {:.2} Mbit/s at layer 2, {} % from {:.2}",
                 self.name,
                 mbps(rate),
+                signed(percent, 1),
                 mbps(self.rate_l2)
             )
         };
@@ -394,3 +409,6 @@ fn short_round_trip(plan: &Plan, steps: &[Step]) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use fp_model::{
     BurstSpacing, BurstsLoad, CongestionControl, Direction, Dscp, FlowSpec, FramesLoad, Layer,
-    LayeredRate, Load, Pace, PacketLayout, Rate, Sender, TcpLoad, Timing, Trial,
+    LayeredRate, Load, Pace, PacketLayout, Rate, Sender, TcpEngine, TcpLoad, Timing, Trial,
 };
 
 use super::plan::{Colours, Configuration, Frames, Plan, Service, Tcp, Traffic};
@@ -212,6 +212,7 @@ fn tcp_flow(
         pacing: None,
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     });
     let part = Part { service: place, direction, role: Role::Judged };
     (part, flow(plan, service, direction, service.dscp, load))

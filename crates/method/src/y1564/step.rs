@@ -108,7 +108,7 @@ fn tester(direction: Direction, seen: &Observation) -> Tester {
     Tester {
         unsent_percent: 0.0,
         dropped_packets: receiver.dropped_packets,
-        longest_stall: seen.near.longest_stall.max(seen.far.longest_stall),
+        longest_stall: seen.longest_stall(),
     }
 }
 

@@ -6,11 +6,13 @@ use alloc::string::String;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstsLoad, CongestionControl, Direction, Dscp, Ecn, Family, FlowReport, FlowSpec,
-    FramesLoad, Load, PacketLayout, ProbesLoad, Sample, Sender, Slot, TcpLoad, Time, Timing,
+    Abort, BurstsLoad, CongestionControl, Direction, Dscp, Ecn, Event, Family, FlowReport,
+    FlowSpec, FramesLoad, Load, PacketLayout, ProbesLoad, Sample, Sender, Slot, TcpLoad, Time,
+    Timing,
 };
 
 use crate::sim::bursts::BurstFlow;
+use crate::sim::connections::ConnectionsFlow;
 use crate::sim::frames::FrameFlow;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::probes::ProbeFlow;
@@ -28,6 +30,7 @@ pub(crate) enum Flow {
     Frames(Box<FrameFlow>),
     Bursts(BurstFlow),
     Tcp(TcpFlow),
+    Connections(Box<ConnectionsFlow>),
 }
 
 /// What every flow knows of itself.
@@ -95,16 +98,19 @@ impl Flow {
                 .map(|()| Self::Bursts(BurstFlow::new(identity, *load, network.line(direction)))),
             Load::Tcp(load) => check_tcp(load)
                 .map(|algorithm| Self::Tcp(TcpFlow::new(identity, load.clone(), algorithm))),
+            Load::Connections(load) => ConnectionsFlow::new(identity, family, load)
+                .map(|flow| Self::Connections(Box::new(flow))),
         });
         flow.map_err(|why| Abort::Testbed(format!("flow {} cannot be simulated: {why}", index + 1)))
     }
 
-    pub(crate) const fn direction(&self) -> Direction {
+    const fn identity(&self) -> &Identity {
         match self {
-            Self::Probes(flow) => flow.identity.direction,
-            Self::Frames(flow) => flow.identity.direction,
-            Self::Bursts(flow) => flow.identity.direction,
-            Self::Tcp(flow) => flow.identity.direction,
+            Self::Probes(flow) => &flow.identity,
+            Self::Frames(flow) => &flow.identity,
+            Self::Bursts(flow) => &flow.identity,
+            Self::Tcp(flow) => &flow.identity,
+            Self::Connections(flow) => &flow.identity,
         }
     }
 
@@ -114,16 +120,18 @@ impl Flow {
             Self::Frames(flow) => flow.start(network),
             Self::Bursts(flow) => flow.start(network),
             Self::Tcp(flow) => flow.start(network),
+            Self::Connections(flow) => flow.start(network),
         }
     }
 
     /// The steady time is over: nothing more is sent.
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self, network: &mut Network) {
         match self {
             // Probes have a count instead, and frames a schedule that ends.
             Self::Probes(_) | Self::Frames(_) => {}
             Self::Bursts(flow) => flow.stop(),
             Self::Tcp(flow) => flow.stop(),
+            Self::Connections(flow) => flow.stop(network),
         }
     }
 
@@ -133,6 +141,7 @@ impl Flow {
             Self::Frames(flow) => flow.on_packet(packet, dscp, network.now()),
             Self::Bursts(flow) => flow.on_packet(packet, dscp, network.now()),
             Self::Tcp(flow) => flow.on_packet(packet, dscp, network),
+            Self::Connections(flow) => flow.on_packet(packet, network),
         }
     }
 
@@ -140,15 +149,16 @@ impl Flow {
         match self {
             Self::Probes(flow) => flow.on_too_big(),
             // Their length is the trial's: an answer does not change it.
-            Self::Frames(_) | Self::Bursts(_) | Self::Tcp(_) => {}
+            Self::Frames(_) | Self::Bursts(_) | Self::Tcp(_) | Self::Connections(_) => {}
         }
     }
 
     /// A packet of the flow arrived spoilt.
-    pub(crate) fn on_corrupt(&mut self) {
+    pub(crate) fn on_corrupt(&mut self, packet: Packet, network: &mut Network) {
         match self {
             Self::Frames(flow) => flow.on_corrupt(),
             Self::Bursts(flow) => flow.on_corrupt(),
+            Self::Connections(flow) => flow.on_corrupt(packet, network),
             // Their ends' stacks drop it without a word.
             Self::Probes(_) | Self::Tcp(_) => {}
         }
@@ -160,15 +170,23 @@ impl Flow {
             (Self::Frames(flow), _) => flow.on_alarm(network),
             (Self::Bursts(flow), _) => flow.on_alarm(network),
             (Self::Tcp(flow), sleeper) => flow.on_alarm(sleeper, network),
+            (Self::Connections(flow), sleeper) => flow.on_alarm(sleeper, network),
         }
     }
 
-    pub(crate) fn close_slot(&mut self, slot: Slot) -> Option<Sample> {
+    /// What there is to tell of a slot that has passed.
+    pub(crate) fn close_slot(&mut self, slot: Slot) -> Option<Event> {
+        let Identity { index: flow, direction, .. } = *self.identity();
+        let sampled = |sample: Sample| Some(Event::Sampled { flow, direction, sample });
         match self {
             Self::Probes(_) => None,
-            Self::Frames(flow) => Some(flow.close_slot(slot)),
-            Self::Bursts(flow) => Some(flow.close_slot(slot)),
-            Self::Tcp(flow) => Some(flow.close_slot(slot)),
+            Self::Frames(flow) => sampled(flow.close_slot(slot)),
+            Self::Bursts(flow) => sampled(flow.close_slot(slot)),
+            Self::Tcp(flow) => sampled(flow.close_slot(slot)),
+            Self::Connections(many) => {
+                let sample = many.close_slot(slot);
+                Some(Event::Counted { flow, direction, sample })
+            }
         }
     }
 
@@ -177,6 +195,7 @@ impl Flow {
         match self {
             Self::Probes(flow) => flow.is_over(),
             Self::Tcp(flow) => flow.is_over(),
+            Self::Connections(flow) => flow.is_over(),
             Self::Frames(_) | Self::Bursts(_) => false,
         }
     }
@@ -185,7 +204,7 @@ impl Flow {
     pub(crate) const fn is_transfer(&self) -> bool {
         match self {
             Self::Tcp(flow) => flow.is_transfer(),
-            Self::Probes(_) | Self::Frames(_) | Self::Bursts(_) => false,
+            Self::Probes(_) | Self::Frames(_) | Self::Bursts(_) | Self::Connections(_) => false,
         }
     }
 
@@ -193,7 +212,7 @@ impl Flow {
     pub(crate) fn ends_at(&self) -> Option<Time> {
         match self {
             Self::Probes(flow) => Some(flow.ends_at()),
-            Self::Frames(_) | Self::Bursts(_) | Self::Tcp(_) => None,
+            Self::Frames(_) | Self::Bursts(_) | Self::Tcp(_) | Self::Connections(_) => None,
         }
     }
 
@@ -203,6 +222,7 @@ impl Flow {
             Self::Frames(flow) => FlowReport::Frames(flow.into_report()),
             Self::Bursts(flow) => FlowReport::Bursts(flow.into_report()),
             Self::Tcp(flow) => FlowReport::Tcp(flow.into_report()),
+            Self::Connections(flow) => FlowReport::Connections(flow.into_report()),
         }
     }
 }
@@ -236,7 +256,9 @@ fn check_beginning(spec: &FlowSpec, timing: &Timing) -> Result<(), String> {
     }
     match (&spec.load, spec.ecn) {
         (_, Ecn::NotEct) => Ok(()),
-        (Load::Tcp(_), _) => Err(String::from("TCP negotiates ECN, and the simulation does not")),
+        (Load::Tcp(_) | Load::Connections(_), _) => {
+            Err(String::from("TCP negotiates ECN, and the simulation does not"))
+        }
         (_, Ecn::Ce) => Err(String::from("congestion is for the network to mark")),
         (_, Ecn::Ect0 | Ecn::Ect1) => Ok(()),
     }

@@ -4,6 +4,7 @@
 //! events. Both ends are ideal: they react at once, drop nothing and share one clock.
 
 mod bursts;
+mod connections;
 mod flow;
 mod frames;
 mod network;
@@ -65,7 +66,7 @@ impl SimTestbed {
         let slots = if are_transfers { trial.timing.beats() } else { trial.timing.grid() };
         for slot in slots {
             if slot.start == trial.timing.warm_up + trial.timing.steady {
-                flows.iter_mut().for_each(Flow::stop);
+                flows.iter_mut().for_each(|flow| flow.stop(&mut self.network));
             }
             self.play_until(start + slot.end, flows);
             if are_transfers && flows.iter().all(Flow::is_over) {
@@ -81,10 +82,9 @@ impl SimTestbed {
     }
 
     fn close_slot(&mut self, slot: Slot, flows: &mut [Flow]) {
-        for (index, flow) in flows.iter_mut().enumerate() {
-            if let Some(sample) = flow.close_slot(slot) {
-                let direction = flow.direction();
-                self.tell(|| Event::Sampled { flow: index, direction, sample });
+        for flow in flows {
+            if let Some(event) = flow.close_slot(slot) {
+                self.tell(|| event);
             }
         }
     }
@@ -100,7 +100,9 @@ impl SimTestbed {
                 Happening::Arrival { flow, packet, dscp } => {
                     flows[flow].on_packet(packet, dscp, &mut self.network);
                 }
-                Happening::Corrupt { flow } => flows[flow].on_corrupt(),
+                Happening::Corrupt { flow, packet } => {
+                    flows[flow].on_corrupt(packet, &mut self.network);
+                }
                 Happening::TooBig { flow } => flows[flow].on_too_big(),
                 Happening::Alarm { flow, sleeper } => {
                     flows[flow].on_alarm(sleeper, &mut self.network);

@@ -1,5 +1,6 @@
 //! The path between the ends, the alarms they set, and the clock that all of it shares.
 
+use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -10,6 +11,7 @@ use fp_model::{Direction, Dscp, PacketLayout, Rate, Time};
 use crate::link::random::{Purpose, Random};
 use crate::link::{Frame, Output, Way};
 use crate::path::{LinkSpec, PathSpec, QueueLimit, QueueSpec};
+use crate::swarm::Role;
 use crate::tcp::{Ack, Segment};
 
 const FRAME_BYTES_MIN: u32 = 64;
@@ -35,16 +37,37 @@ pub(crate) struct Network {
 }
 
 /// What one end sends to the other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Packet {
-    Probe { number: u32, sent_at: Time },
-    Answer { number: u32, sent_at: Time },
-    Numbered { sequence: u64, unsent_before: u32, sent_at: Time },
-    Data { connection: u32, segment: Segment },
-    Ack { connection: u32, ack: Ack },
+    Probe {
+        number: u32,
+        sent_at: Time,
+    },
+    Answer {
+        number: u32,
+        sent_at: Time,
+    },
+    Numbered {
+        sequence: u64,
+        unsent_before: u32,
+        sent_at: Time,
+    },
+    Data {
+        connection: u32,
+        segment: Segment,
+    },
+    Ack {
+        connection: u32,
+        ack: Ack,
+    },
+    /// As it would be on the wire, for this end of many connections.
+    Whole {
+        to: Role,
+        frame: Box<[u8]>,
+    },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Envelope {
     /// Who comes late is nobody's: flows end with their trial.
     trial: u32,
@@ -59,6 +82,9 @@ pub(crate) enum Sleeper {
     Schedule,
     Sender(u32),
     Receiver(u32),
+    /// The ends of many connections.
+    Client,
+    Server,
 }
 
 /// Alarms ring in the order of time and, at the same time, in the order in which they were set.
@@ -78,9 +104,10 @@ pub(crate) enum Happening {
         packet: Packet,
         dscp: Dscp,
     },
-    /// A frame with a wrong checksum, of which nothing can be told but whose it is.
+    /// A frame that is not as it was sent: only who looks at its checksum may see what it was.
     Corrupt {
         flow: usize,
+        packet: Packet,
     },
     TooBig {
         flow: usize,
@@ -205,12 +232,15 @@ impl Network {
         Some(Happening::Alarm { flow, sleeper })
     }
 
-    /// A corrupt frame is dropped where it arrives: its checksum is wrong.
+    /// What is late for its trial arrives nowhere.
     fn arrival(&self, output: Output<Envelope>) -> Option<Happening> {
         match output {
-            Output::Deliver { corrupt: true, frame, .. } => self
-                .own(frame.body)
-                .map(|envelope| Happening::Corrupt { flow: envelope.flow as usize }),
+            Output::Deliver { corrupt: true, frame, .. } => {
+                self.own(frame.body).map(|Envelope { flow, packet, .. }| Happening::Corrupt {
+                    flow: flow as usize,
+                    packet,
+                })
+            }
             Output::Deliver { frame, .. } => {
                 let dscp = frame.dscp;
                 self.own(frame.body).map(|Envelope { flow, packet, .. }| Happening::Arrival {

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 use fp_model::{
     CongestionControl, Direction, Dscp, Ecn, EcnCount, Family, FlowReport, FlowSpec, FrameSizes,
-    FramesLoad, FramesReport, Load, Pace, Rate, Sample, Sender, Step, TcpLoad, TcpReport,
-    Testbed as _, Timing, Trial,
+    FramesLoad, FramesReport, Load, Pace, Rate, Sample, Sender, Step, TcpEngine, TcpLoad,
+    TcpReport, Testbed as _, Timing, Trial,
 };
 
 use crate::path::{LinkSpec, PathSpec};
@@ -49,6 +49,7 @@ fn paced(pace: Pace) -> TcpLoad {
         pacing: None,
         pace,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     }
 }
 

@@ -64,7 +64,10 @@ impl ProbeFlow {
                     self.round_trips.push(network.now().since(sent_at));
                 }
             }
-            Packet::Numbered { .. } | Packet::Data { .. } | Packet::Ack { .. } => {}
+            Packet::Numbered { .. }
+            | Packet::Data { .. }
+            | Packet::Ack { .. }
+            | Packet::Whole { .. } => {}
         }
     }
 

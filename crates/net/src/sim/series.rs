@@ -33,13 +33,21 @@ pub(crate) struct Series {
     rtt_count: u32,
 }
 
+/// What only TCP has, of a slot that ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpSlot {
+    pub(crate) cwnd_bytes: u64,
+    pub(crate) active_connections: u32,
+}
+
 impl Series {
     pub(crate) fn on_rtt(&mut self, rtt: Duration) {
         self.rtt_sum += rtt;
         self.rtt_count += 1;
     }
 
-    pub(crate) fn close(&mut self, slot: Slot, cwnd_bytes: Option<u64>) -> Sample {
+    /// `None` of what flows of this kind never have.
+    pub(crate) fn close(&mut self, slot: Slot, tcp: Option<TcpSlot>) -> Sample {
         let open = core::mem::take(self);
         let sample = Sample {
             at: slot.start,
@@ -47,9 +55,10 @@ impl Series {
             steady: slot.steady,
             sent_bytes: Some(open.sent_bytes),
             received_bytes: Some(open.received_bytes),
-            retransmitted_bytes: Some(open.retransmitted_bytes),
+            retransmitted_bytes: tcp.map(|_| open.retransmitted_bytes),
             rtt: open.rtt_sum.checked_div(open.rtt_count),
-            cwnd_bytes,
+            cwnd_bytes: tcp.map(|tcp| tcp.cwnd_bytes),
+            active_connections: tcp.map(|tcp| tcp.active_connections),
         };
         self.closed = open.closed;
         self.closed.push(sample);

@@ -10,7 +10,7 @@ use fp_model::{
 
 use crate::sim::flow::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
-use crate::sim::series::Series;
+use crate::sim::series::{Series, TcpSlot};
 use crate::stream::{PacedWrites, Unit};
 use crate::tcp::{
     Ack, Algorithm, Receiver, Segment, Sender, Settings, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES,
@@ -29,6 +29,9 @@ pub(crate) struct TcpFlow {
     last_received: Time,
     whole_good_bytes: u64,
     dscp_received: Option<Dscp>,
+    /// Connections from the first byte of each to its end: now, and the most in the slot that fills.
+    active: u32,
+    active_most: u32,
 }
 
 #[derive(Debug)]
@@ -102,6 +105,8 @@ impl TcpFlow {
             last_received: identity.start,
             whole_good_bytes: 0,
             dscp_received: None,
+            active: 0,
+            active_most: 0,
         }
     }
 
@@ -143,7 +148,8 @@ impl TcpFlow {
             Packet::Ack { .. }
             | Packet::Probe { .. }
             | Packet::Answer { .. }
-            | Packet::Numbered { .. } => {}
+            | Packet::Numbered { .. }
+            | Packet::Whole { .. } => {}
         }
     }
 
@@ -162,7 +168,7 @@ impl TcpFlow {
                 self.connections[connection as usize].receiver_alarm = None;
                 self.acknowledge(connection, network);
             }
-            Sleeper::Sender(_) | Sleeper::Schedule => {}
+            Sleeper::Sender(_) | Sleeper::Schedule | Sleeper::Client | Sleeper::Server => {}
         }
     }
 
@@ -178,7 +184,8 @@ impl TcpFlow {
                 steady.add(&closed, window_limited);
             }
         }
-        self.series.close(slot, Some(cwnd_bytes))
+        let active_connections = core::mem::replace(&mut self.active_most, self.active);
+        self.series.close(slot, Some(TcpSlot { cwnd_bytes, active_connections }))
     }
 
     pub(crate) fn into_report(self) -> TcpReport {
@@ -218,8 +225,16 @@ impl TcpFlow {
         let before = ends.receiver.next();
         ends.receiver.on_segment(self.now, segment);
         ends.slot.received_segments += 1;
-        let good_bytes = ends.receiver.next() - before;
+        let next = ends.receiver.next();
+        let good_bytes = next - before;
         if good_bytes > 0 {
+            self.active += u32::from(before == 0);
+            self.active_most = self.active_most.max(self.active);
+            let is_whole = match self.load.sender {
+                Writes::Transfer { bytes } => next >= self.load.share_of(bytes, connection),
+                Writes::Bulk | Writes::Burst | Writes::MicroBurst(_) => false,
+            };
+            self.active -= u32::from(is_whole);
             ends.slot.good_bytes += good_bytes;
             self.series.received_bytes += good_bytes;
             self.whole_good_bytes += good_bytes;

@@ -7,8 +7,8 @@ use core::time::Duration;
 use fp_model::{
     Abort, ArrivedRun, BurstSpacing, BurstsLoad, BurstsReport, CongestionControl, Direction, Dscp,
     Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Observation, Pace,
-    ProbesLoad, ProbesReport, Rate, Sample, Sender, Step, TcpLoad, TcpReport, Testbed, Timing,
-    Trial,
+    ProbesLoad, ProbesReport, Rate, Sample, Sender, Step, TcpEngine, TcpLoad, TcpReport, Testbed,
+    Timing, Trial,
 };
 
 use crate::path::{
@@ -57,6 +57,7 @@ fn bulk(connections: u32, window_bytes: u64) -> TcpLoad {
         pacing: None,
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     }
 }
 
@@ -551,4 +552,32 @@ fn a_burst_that_never_ends_is_refused() {
     let trial = Trial { name: String::from("test"), flows, timing: timing(0, 1) };
     let refused = SimTestbed::new(&metro(64_000), 1).run(&trial);
     assert!(matches!(refused, Err(Abort::Testbed(why)) if why.contains("0 bit/s")));
+}
+
+#[test]
+fn a_connection_is_in_use_from_its_first_byte_to_the_end_of_what_it_transfers() {
+    let path = symmetric(line(100, 20, QueueLimit::Packets(1000)));
+    let active = |sender| {
+        let load = TcpLoad { sender, ..bulk(3, WINDOW_BYTES) };
+        let report = download(&path, load, timing(0, 2), 1);
+        report.series.iter().map(|slot| slot.active_connections).collect::<Vec<_>>()
+    };
+    assert!(active(Sender::Bulk).iter().all(|count| *count == Some(3)));
+    // Each transfers a third of it; none of what has come is in use any more at the end.
+    let of_transfer = active(Sender::Transfer { bytes: 3 * MEGABYTE });
+    assert_eq!(of_transfer.iter().copied().max(), Some(Some(3)));
+    assert!(of_transfer.iter().all(Option::is_some));
+}
+
+#[test]
+fn nothing_is_said_of_frames_that_only_tcp_has() {
+    let load = FramesLoad {
+        sizes: FrameSizes::fixed(1518),
+        pace: Pace::Constant { rate: Rate::mbps(10) },
+    };
+    let path = symmetric(line(100, 1, QueueLimit::Packets(100)));
+    let known = |slot: &Sample| slot.retransmitted_bytes.is_some() || slot.cwnd_bytes.is_some();
+    let series = frames(&path, load, timing(0, 1)).series;
+    assert!(!series.is_empty() && !series.iter().any(known));
+    assert!(series.iter().all(|slot| slot.active_connections.is_none()));
 }

@@ -12,6 +12,14 @@ const SEGMENTS_MIN: f64 = 2.0;
 const CUBIC_BETA: f64 = 0.7;
 const CUBIC_C: f64 = 0.4;
 
+/// A window that is not known to have been too large may grow by a twentieth in a round trip at
+/// least: there is no maximum to be careful of.
+const GROWTH_WITHOUT_MAXIMUM: f64 = 20.0;
+/// And by half at most: RFC 9438 section 4.2.
+const GROWTH_MAX: f64 = 2.0;
+/// While the window stands still, its pace of growth is not computed more often.
+const SETTLED: Duration = Duration::from_micros(31_250);
+
 /// How the window grows and shrinks. CUBIC comes without HyStart: slow start ends at the first
 /// loss, as RFC 5681 has it, and not at a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +28,14 @@ pub enum Algorithm {
     Cubic,
 }
 
-/// The congestion window, in segments as Linux and RFC 9438 count it.
+/// The congestion window, in whole segments as Linux counts it.
 #[derive(Debug)]
 pub(crate) struct Congestion {
     algorithm: Algorithm,
     pub(crate) window: f64,
     pub(crate) slow_start_threshold: f64,
+    /// Segments that have arrived since the window grew last: it grows when there are enough.
+    credit: f64,
     /// CUBIC: where the window was when it was last reduced.
     window_max: f64,
     epoch: Option<Epoch>,
@@ -38,8 +48,14 @@ struct Epoch {
     /// Seconds from the start of the epoch until the window is back at its maximum.
     plateau_after_s: f64,
     plateau: f64,
-    /// What Reno would have reached.
+    /// What Reno would have reached, and what has arrived since that last grew.
     estimate: f64,
+    estimate_credit: f64,
+    /// So many segments have to arrive for the window to grow by one.
+    segments_per_growth: f64,
+    /// Where the window was then, and when.
+    computed_for: f64,
+    computed_at: Time,
 }
 
 impl Congestion {
@@ -48,6 +64,7 @@ impl Congestion {
             algorithm,
             window: INITIAL_SEGMENTS,
             slow_start_threshold: f64::INFINITY,
+            credit: 0.0,
             window_max: 0.0,
             epoch: None,
         }
@@ -63,7 +80,7 @@ impl Congestion {
     }
 
     /// `count` more segments have arrived and the window was what held the sender back.
-    pub(crate) fn on_delivered(&mut self, now: Time, count: u32, smoothed_rtt: Duration) {
+    pub(crate) fn on_delivered(&mut self, now: Time, count: u32, rtt_min: Duration) {
         let mut count = f64::from(count);
         if self.in_slow_start() {
             let room = self.slow_start_threshold - self.window;
@@ -72,11 +89,12 @@ impl Congestion {
             count -= grown;
         }
         if count > 0.0 {
-            match self.algorithm {
+            let segments_per_growth = match self.algorithm {
                 //= rfc5681 3.1
-                Algorithm::Reno => self.window += count / self.window,
-                Algorithm::Cubic => self.grow_cubic(now, count, smoothed_rtt),
-            }
+                Algorithm::Reno => self.window,
+                Algorithm::Cubic => self.cubic_segments_per_growth(now, count, rtt_min),
+            };
+            self.grow(count, segments_per_growth);
         }
     }
 
@@ -91,34 +109,92 @@ impl Congestion {
         // RFC 9438 section 4.7: give way to newcomers.
         //= rfc9438 4.7
         let shrinking = self.window < self.window_max;
-        self.window_max =
-            if shrinking { self.window * (1.0 + CUBIC_BETA) / 2.0 } else { self.window };
+        self.window_max = if shrinking {
+            libm::floor(self.window * (1.0 + CUBIC_BETA) / 2.0)
+        } else {
+            self.window
+        };
         self.slow_start_threshold = libm::floor(self.window * share).max(SEGMENTS_MIN);
         self.epoch = None;
     }
 
-    /// RFC 9438 section 4.2 to 4.5.
+    /// All is thought to be lost: what the path once carried says nothing any more. RFC 9438 section
+    /// 4.8: the window grows from a plateau where it is when slow start ends.
+    pub(crate) const fn on_timeout(&mut self) {
+        self.window_max = 0.0;
+        self.epoch = None;
+        self.credit = 0.0;
+    }
+
+    fn grow(&mut self, count: f64, segments_per_growth: f64) {
+        if self.credit >= segments_per_growth {
+            self.credit = 0.0;
+            self.window += 1.0;
+        }
+        self.credit += count;
+        let grown = libm::floor(self.credit / segments_per_growth);
+        self.credit -= grown * segments_per_growth;
+        self.window += grown;
+    }
+
+    /// RFC 9438 section 4.2 to 4.5. As in Linux, the estimate of what Reno would have reached stays
+    /// at its slow pace beyond the last maximum.
     //= rfc9438 4.2
     //= rfc9438 4.3
-    fn grow_cubic(&mut self, now: Time, count: f64, smoothed_rtt: Duration) {
-        let window = self.window;
-        let epoch = *self.epoch.get_or_insert_with(|| {
-            let missing = (self.window_max - window).max(0.0);
-            let plateau_after_s = libm::cbrt(missing / CUBIC_C);
-            Epoch { start: now, plateau_after_s, plateau: window + missing, estimate: window }
-        });
-        let after_a_round_trip = now.since(epoch.start) + smoothed_rtt;
-        let from_plateau_s = after_a_round_trip.as_secs_f64() - epoch.plateau_after_s;
-        let cubic = epoch.plateau + CUBIC_C * from_plateau_s * from_plateau_s * from_plateau_s;
-        let target = cubic.clamp(window, 1.5 * window);
-        let reno_pace = if epoch.estimate < self.window_max {
-            3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA)
-        } else {
-            1.0
-        };
-        let estimate = epoch.estimate + reno_pace * count / window;
-        self.epoch = Some(Epoch { estimate, ..epoch });
-        self.window = (window + (target - window) * count / window).max(estimate);
+    fn cubic_segments_per_growth(&mut self, now: Time, count: f64, rtt_min: Duration) -> f64 {
+        let (window, window_max) = (self.window, self.window_max);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, window, window_max));
+        epoch.estimate_credit += count;
+        let stands_still = epoch.computed_for == window && now.since(epoch.computed_at) <= SETTLED;
+        if stands_still {
+            return epoch.segments_per_growth;
+        }
+        epoch.computed_for = window;
+        epoch.computed_at = now;
+        let mut needed = epoch.cubic_needs(now + rtt_min, window);
+        if window_max == 0.0 {
+            needed = needed.min(GROWTH_WITHOUT_MAXIMUM);
+        }
+        let ahead = epoch.advance_estimate(window) - window;
+        if ahead > 0.0 {
+            needed = needed.min(libm::floor(window / ahead));
+        }
+        epoch.segments_per_growth = needed.max(GROWTH_MAX);
+        epoch.segments_per_growth
+    }
+}
+
+impl Epoch {
+    fn new(now: Time, window: f64, window_max: f64) -> Self {
+        let missing = (window_max - window).max(0.0);
+        Self {
+            start: now,
+            plateau_after_s: libm::cbrt(missing / CUBIC_C),
+            plateau: window + missing,
+            estimate: window,
+            estimate_credit: 0.0,
+            segments_per_growth: f64::INFINITY,
+            // Of no window yet.
+            computed_for: 0.0,
+            computed_at: now,
+        }
+    }
+
+    /// So many segments for each by which the window grows, to be on the cubic curve `then`.
+    fn cubic_needs(&self, then: Time, window: f64) -> f64 {
+        let from_plateau_s = then.since(self.start).as_secs_f64() - self.plateau_after_s;
+        let cubic = self.plateau + CUBIC_C * from_plateau_s * from_plateau_s * from_plateau_s;
+        let missing = libm::floor(cubic) - window;
+        if missing > 0.0 { libm::floor(window / missing) } else { 100.0 * window }
+    }
+
+    /// By a segment for so many that have arrived.
+    fn advance_estimate(&mut self, window: f64) -> f64 {
+        let needed = window * (1.0 + CUBIC_BETA) / (3.0 * (1.0 - CUBIC_BETA));
+        let steps = libm::floor(self.estimate_credit / needed);
+        self.estimate += steps;
+        self.estimate_credit -= steps * needed;
+        self.estimate
     }
 }
 
@@ -176,13 +252,33 @@ mod tests {
     }
 
     /// RFC 9438 section 4.3: at 20 segments Reno would be faster than the cubic function, so the
-    /// window grows by 0.53 segments per round trip: 14 + 0.53 · 10 = 19.3.
+    /// window grows by 0.53 segments per round trip: 14 + 0.53 · 10 = 19.3, and it is a round trip
+    /// behind, in whole segments.
     #[test]
     //= rfc9438 4.3
     fn cubic_is_no_slower_than_reno_where_windows_are_small() {
         let mut congestion = after_a_loss_at(Algorithm::Cubic, 20.0);
         round_trips(&mut congestion, 10);
-        assert!((19.0..=19.5).contains(&congestion.window), "{}", congestion.window);
+        assert_eq!(congestion.window, 18.0);
+    }
+
+    /// At the last maximum RFC 9438 would have Reno's own pace follow, a segment per round trip, and
+    /// Linux goes on with 0.53: 14 + 0.53 · 30 = 29.9 in place of 39, and the window is a round trip
+    /// behind, in whole segments.
+    #[test]
+    fn cubic_keeps_its_slow_pace_beyond_the_last_maximum() {
+        let mut congestion = after_a_loss_at(Algorithm::Cubic, 20.0);
+        round_trips(&mut congestion, 30);
+        assert_eq!(congestion.window, 28.0);
+    }
+
+    /// There is no plateau to be careful of: a twentieth per round trip.
+    #[test]
+    fn cubic_begins_anew_after_a_timeout() {
+        let mut congestion = after_a_loss_at(Algorithm::Cubic, 1000.0);
+        congestion.on_timeout();
+        round_trips(&mut congestion, 1);
+        assert_eq!(congestion.window, 735.0);
     }
 
     #[test]
@@ -190,7 +286,7 @@ mod tests {
     fn cubic_that_shrinks_gives_way() {
         let mut congestion = after_a_loss_at(Algorithm::Cubic, 100.0);
         congestion.on_loss();
-        // 70 · 1.7 / 2, less than the 70 at which it lost.
-        assert_eq!(congestion.window_max, 59.5);
+        // 70 · 1.7 / 2 = 59.5, less than the 70 at which it lost.
+        assert_eq!(congestion.window_max, 59.0);
     }
 }

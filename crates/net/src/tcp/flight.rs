@@ -50,6 +50,14 @@ impl Sent {
         self.start + self.payload_bytes as u64
     }
 
+    /// What has arrived of it is not sent again: there are receivers that would then take all of it
+    /// for old, and never hear of the end of the stream that came with it.
+    fn forget_before(&mut self, position: u64) {
+        let end = self.end();
+        self.start = self.start.max(position);
+        self.payload_bytes = end.saturating_sub(self.start) as u32;
+    }
+
     const fn segment(&self) -> Segment {
         Segment {
             start: self.start,
@@ -176,6 +184,9 @@ impl Flight {
             self.segments.pop_front();
             self.first += 1;
             self.arrived -= 1;
+        }
+        if let Some(head) = self.segments.front_mut() {
+            head.forget_before(ack.next);
         }
         while self.by_time.front().is_some_and(|(number, _)| *number < self.first) {
             self.by_time.pop_front();

@@ -23,7 +23,14 @@ const TICK_NANOS: u64 = 4_000;
 //= rfc9293 MUST-9
 pub fn initial_sequence(key: u128, now: Time, tuple: &Tuple) -> Sequence {
     let mut hasher = SipHasher13::new_with_key(&key.to_le_bytes());
-    tuple.hash(&mut hasher);
+    match (tuple.local, tuple.remote) {
+        (SocketAddr::V4(local), SocketAddr::V4(remote)) => {
+            let [own, other] = [local, remote].map(|end| u64::from(u32::from(*end.ip())));
+            hasher.write_u64(own << 32 | other);
+            hasher.write_u32(u32::from(local.port()) << 16 | u32::from(remote.port()));
+        }
+        (local, remote) => (local, remote).hash(&mut hasher),
+    }
     let clock = now.as_nanos() / TICK_NANOS;
     Sequence::new((hasher.finish() as u32).wrapping_add(clock as u32))
 }

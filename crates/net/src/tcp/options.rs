@@ -46,6 +46,13 @@ impl Options {
     //= rfc9293 MUST-68
     pub(crate) fn read(mut bytes: &[u8]) -> Self {
         let mut options = Self::default();
+        // What nearly every segment has, and nothing else: RFC 7323 appendix A.
+        if let [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10, body @ ..] = bytes
+            && body.len() == 8
+        {
+            options.take(TIMESTAMPS, body);
+            return options;
+        }
         while let Some((&kind, after_kind)) = bytes.split_first() {
             match kind {
                 END => break,

@@ -211,7 +211,8 @@ impl Stage {
 
     fn note(&mut self, reaction: Reaction) {
         if let Some(header) = reaction.reply {
-            let reply = Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct };
+            let reply =
+                Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct, resent: None };
             self.sent.push_back((self.now, reply));
         }
         self.received_bytes += reaction.received_bytes;

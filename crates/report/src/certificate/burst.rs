@@ -1,5 +1,7 @@
 //! A burst test on a certificate: the tables of the CBS and the policing test, what was discovered.
 
+use fp_method::signed;
+
 use super::{known, named, table};
 use crate::chart::buckets;
 use crate::document::{Block, Cell, Fact, Table, Tone, columns};
@@ -103,7 +105,7 @@ fn policing_table(steps: &[Fields<'_>], direction: &str) -> Table {
             kilobytes(*step, "tx_burst_bytes"),
             kilobytes(*step, "rx_burst_bytes_mean"),
             step.grouped("estimated_cbs_bytes"),
-            deviation.map_or_else(unknown, |percent| format!("{percent:+.2} %")),
+            deviation.map_or_else(unknown, |percent| format!("{} %", signed(percent, 2))),
             interval(*step, "estimated_cbs_bytes"),
             step.grouped("bursts"),
         ];
@@ -147,9 +149,10 @@ fn refill(step: Fields<'_>) -> Fact {
     let name = format!("Policer passes, {}", step.word("flow_direction"));
     let text = match (step.number("measured_cir_bps"), step.number("deviation_percent")) {
         (Some(_), Some(deviation)) => format!(
-            "{} ({}), {deviation:+.2} % from the CIR",
+            "{} ({}), {} % from the CIR",
             step.rate("measured_cir_bps"),
-            step.word("cir_layer")
+            step.word("cir_layer"),
+            signed(deviation, 2)
         ),
         _ => String::from("nothing was dropped"),
     };

@@ -1,5 +1,7 @@
 //! How it was measured: both ends, the tester's checks of itself, departures, and proof.
 
+use std::time::Duration;
+
 use sha2::{Digest as _, Sha256};
 
 use super::{known, table};
@@ -11,6 +13,10 @@ pub(super) fn blocks(result: &Stored) -> Vec<Block> {
     let value = Fields(result.value());
     let mut blocks = vec![Block::Heading(String::from("How it was measured"))];
     blocks.extend(table(ends(value)));
+    let means = means(value);
+    if !means.is_empty() {
+        blocks.push(Block::Facts(means));
+    }
     blocks.extend(table(checks(value.inside("validity"))));
     let deviations: Vec<String> =
         value.each("deviations").filter_map(|text| Some(text.0.as_str()?.to_owned())).collect();
@@ -37,16 +43,76 @@ fn ends(value: Fields<'_>) -> Table {
             text("name"),
             text("kernel"),
             end.grouped("processors"),
+            text("clock_source"),
+            text("congestion_control"),
             text("version"),
         ];
         cells.map(Cell::new).to_vec()
     };
     Table {
         caption: String::from("Both ends"),
-        columns: columns(&["end", "host", "system", ">processors", "fullpipe"]),
+        columns: columns(&[
+            "end",
+            "host",
+            "system",
+            ">processors",
+            "clock",
+            "TCP by default",
+            "fullpipe",
+        ]),
         rows: vec![row("near", value.inside("near")), row("far", value.inside("far"))],
         note: None,
     }
+}
+
+/// How the clocks of both ends stood, and what TCP and frames were sent by.
+fn means(value: Fields<'_>) -> Vec<Fact> {
+    let flows = value.each("evidence").flat_map(|trial| trial.inside("observation").each("flows"));
+    // As the kernel said after it was set.
+    let connections = flows.clone().flat_map(|flow| flow.each("connections"));
+    let controls = distinct(connections.map(|one| one.word("congestion_control")));
+    let ways = distinct(flows.map(|flow| flow.word("sent_by")));
+    let ways: Vec<String> = ways.iter().map(|way| way.replace('_', " ")).collect();
+    known([
+        ("Clocks", clocks(value)),
+        ("Congestion control", Some(controls.join(", ")).filter(|text| !text.is_empty())),
+        ("Frames left by", Some(ways.join(", ")).filter(|text| !text.is_empty())),
+    ])
+}
+
+/// `None` of a result from before they were kept.
+fn clocks(value: Fields<'_>) -> Option<String> {
+    if value.inside("far").word("name") == "simulation" {
+        return Some(String::from("one for both ends: time was simulated"));
+    }
+    let clocks = Fields(value.0.get("clocks")?);
+    if !clocks.0.is_object() {
+        return Some(String::from("not compared: each time is that of the end which measured it"));
+    }
+    let offset = clocks.number("offset_us").unwrap_or_default();
+    let magnitude = microseconds(offset.abs());
+    let side = if offset < 0.0 { "behind" } else { "ahead of" };
+    Some(format!(
+        "the far end's is {magnitude} {side} the near end's, each counted from the start of its \
+         host; known to {} throughout, and moved by at most {}",
+        clocks.microseconds("error_us"),
+        clocks.microseconds("offset_moved_us")
+    ))
+}
+
+fn microseconds(us: f64) -> String {
+    crate::text::duration(Duration::from_nanos((us * 1e3).round() as u64))
+}
+
+/// Each once, in the order in which they come; empty ones are left out.
+fn distinct<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen: Vec<&str> = Vec::new();
+    for word in words {
+        if !word.is_empty() && !seen.contains(&word) {
+            seen.push(word);
+        }
+    }
+    seen
 }
 
 fn checks(validity: Fields<'_>) -> Table {
@@ -104,7 +170,21 @@ fn sha256(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn of_clocks_is_told_what_is_known_and_of_an_older_result_nothing() {
+        let told = |value| clocks(Fields(&value));
+        let far = json!({"name": "b"});
+        let known = json!({"offset_us": -1500.0, "error_us": 30.0, "offset_moved_us": 2.0});
+        let known = told(json!({"far": far, "clocks": known})).unwrap();
+        assert!(known.contains("1.50 ms behind") && known.contains("30.0 µs"), "{known}");
+        let not_compared = told(json!({"far": far, "clocks": null})).unwrap();
+        assert!(not_compared.starts_with("not compared"), "{not_compared}");
+        assert_eq!(told(json!({"far": far})), None);
+    }
 
     #[test]
     fn the_hash_is_that_of_fips_180_4() {

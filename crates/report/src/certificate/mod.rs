@@ -11,6 +11,7 @@ mod path;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
+mod stress;
 mod y1564;
 
 use serde_json::Value;
@@ -33,7 +34,8 @@ pub fn certificate(result: &Stored, labels: &Labels) -> Document {
     Document { title: title(result.method()).to_owned(), foot: foot(result), blocks }
 }
 
-pub(crate) fn title(method: &str) -> &str {
+/// What a method does, as its documents are headed.
+pub fn title(method: &str) -> &str {
     match method {
         "rfc6349" => "TCP throughput test (RFC 6349)",
         "flow" => "Traffic measurement",
@@ -41,6 +43,7 @@ pub(crate) fn title(method: &str) -> &str {
         "y1564" => "Service activation test (in the style of ITU-T Y.1564)",
         "burst" => "Burst test of a policer (CIR and CBS)",
         "rfc7640" => "Traffic management test (RFC 7640)",
+        "stress" => "Connection load test",
         other => other,
     }
 }
@@ -64,6 +67,7 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
         "y1564" => y1564::blocks(&steps),
         "burst" => burst::blocks(&steps, Fields(&result["plan"])),
         "rfc7640" => rfc7640::blocks(&steps),
+        "stress" => stress::blocks(&steps),
         _ => generic::blocks(&steps),
     });
     if blocks.is_empty() {

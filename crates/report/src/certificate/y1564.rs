@@ -94,9 +94,18 @@ fn outcome(step: Fields<'_>) -> Cell {
         _ => ("–", Tone::Neutral),
     };
     let codes: Vec<String> =
-        step.each("failures").map(|failure| failure.word("code").replace('_', " ")).collect();
+        step.each("failures").map(|failure| words_of(failure.word("code"))).collect();
     match codes.as_slice() {
         [] => Cell::toned(word, tone),
         codes => Cell::toned(format!("{word}: {}", codes.join(", ")), tone),
     }
+}
+
+/// A code as the words of the table's heads.
+fn words_of(code: &str) -> String {
+    let word = |word: &str| match word {
+        "ir" | "flr" | "ftd" | "fdv" => word.to_uppercase(),
+        word => word.to_owned(),
+    };
+    code.split('_').map(word).collect::<Vec<_>>().join(" ")
 }

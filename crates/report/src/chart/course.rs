@@ -1,5 +1,5 @@
-//! The course of a transfer: throughput, what was sent again and the RTT, below each other over one
-//! axis of time.
+//! The course of a transfer: throughput, what was sent again, the RTT and the connections in use,
+//! below each other over one axis of time.
 
 use super::scale::Scale;
 use super::slots::{self, Slot};
@@ -19,23 +19,32 @@ pub(crate) struct Asked {
     pub(crate) baseline_us: Option<f64>,
 }
 
-/// `None` of a step without a series.
+/// `None` of a step without a series, which is one of payload.
 pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Figure> {
     let slots = slots::of(step);
     let until_s = slots.last()?.until_s();
     let has_rtt = slots.iter().any(|slot| slot.rtt_us.is_some());
     let is_tcp = step.word("transport") != "udp" && has_rtt;
-    let height = if is_tcp { 202.0 } else { 124.0 };
+    // A single one is in use from beginning to end.
+    let has_several = most(&slots, |slot| slot.active.unwrap_or_default()) > 1.0;
+    let height = match (is_tcp, has_several) {
+        (true, true) => 211.0,
+        (true, false) => 179.0,
+        (false, true) => 136.0,
+        (false, false) => 104.0,
+    };
     let mut drawing = Drawing::new(width, height);
     let across = Scale::new((0.0, until_s), (LEFT, width - 6.0));
-    let upper = Panel { across, up: throughput_scale(&slots, asked, (98.0, 22.0)) };
+    let upper = Panel { across, up: throughput_scale(&slots, asked, (80.0, 22.0)) };
     throughput(&mut drawing, &upper, &slots, asked);
-    let last = if is_tcp {
+    let mut last = upper;
+    if is_tcp {
         again(&mut drawing, across, &slots);
-        round_trip(&mut drawing, across, &slots, asked)
-    } else {
-        upper
-    };
+        last = round_trip(&mut drawing, across, &slots, asked);
+    }
+    if has_several {
+        last = active(&mut drawing, across, &slots, last.foot() + 17.0);
+    }
     last.across_axis(&mut drawing, "seconds", 6);
     Some(Figure {
         caption: name.to_owned(),
@@ -58,7 +67,7 @@ fn throughput_scale(slots: &[Slot], asked: &Asked, places: (f64, f64)) -> Scale 
 fn throughput(drawing: &mut Drawing, panel: &Panel, slots: &[Slot], asked: &Asked) {
     let highest = most(slots, |slot| slot.bps).max(asked.ideal_bps.unwrap_or_default());
     let (unit, each) = rate_unit(highest);
-    panel.up_axis(drawing, unit, 4);
+    panel.up_axis(drawing, &format!("{unit} (l4)"), 4);
     panel.foot_line(drawing);
     let mut keys = vec![(Key::Line(MEASURED), "throughput")];
     if let Some(ideal) = asked.ideal_bps {
@@ -73,7 +82,7 @@ fn throughput(drawing: &mut Drawing, panel: &Panel, slots: &[Slot], asked: &Aske
 fn again(drawing: &mut Drawing, across: Scale, slots: &[Slot]) {
     let highest = most(slots, |slot| slot.sent_again_bps);
     let (unit, each) = rate_unit(highest.max(1e6));
-    let up = Scale::from_zero(highest / each, 2, (137.0, 115.0));
+    let up = Scale::from_zero(highest / each, 2, (117.0, 97.0));
     let panel = Panel { across, up };
     panel.up_axis(drawing, &format!("sent again ({unit})"), 2);
     panel.foot_line(drawing);
@@ -88,7 +97,7 @@ fn round_trip(drawing: &mut Drawing, across: Scale, slots: &[Slot], asked: &Aske
     let known = || slots.iter().filter_map(|slot| slot.rtt_us).chain(asked.baseline_us);
     let highest = known().fold(0.0, f64::max);
     let (unit, each) = if highest >= 1e3 { ("ms", 1e3) } else { ("µs", 1.0) };
-    let panel = Panel { across, up: Scale::from_zero(highest / each, 2, (178.0, 155.0)) };
+    let panel = Panel { across, up: Scale::from_zero(highest / each, 2, (155.0, 135.0)) };
     panel.up_axis(drawing, &format!("RTT ({unit})"), 2);
     let pen = Pen::new(Ink::Green, 1.1);
     for line in stairs(&panel, slots, |slot| slot.rtt_us.map(|rtt| rtt / each)) {
@@ -100,6 +109,22 @@ fn round_trip(drawing: &mut Drawing, across: Scale, slots: &[Slot], asked: &Aske
         drawing.line(vec![(panel.left(), at), (panel.right(), at)], pen);
         let keys = [(Key::Line(pen), "baseline")];
         legend(drawing, (panel.right(), panel.top() - 6.0), &keys);
+    }
+    panel
+}
+
+/// Below what ends at `top`.
+fn active(drawing: &mut Drawing, across: Scale, slots: &[Slot], top: f64) -> Panel {
+    let highest = most(slots, |slot| slot.active.unwrap_or_default());
+    // No mark stands at half a connection.
+    let ticks = if highest < 3.0 { 1 } else { 2 };
+    let up = Scale::from_zero(highest, ticks, (top + 15.0, top));
+    let panel = Panel { across, up };
+    panel.up_axis(drawing, "active connections", ticks);
+    panel.foot_line(drawing);
+    let pen = Pen::new(Ink::Brown, 1.1);
+    for line in stairs(&panel, slots, |slot| slot.active) {
+        drawing.line(line, pen);
     }
     panel
 }
@@ -142,6 +167,12 @@ fn alternative(name: &str, slots: &[Slot], is_tcp: bool) -> String {
             rtts().fold(f64::INFINITY, f64::min),
             rtts().fold(0.0, f64::max)
         );
+    }
+    let active = || slots.iter().filter_map(|slot| slot.active);
+    let highest = active().fold(0.0, f64::max);
+    if highest > 1.0 {
+        let least = active().fold(f64::INFINITY, f64::min);
+        text += &format!("; {least:.0} to {highest:.0} active connections");
     }
     text + "."
 }

@@ -1,5 +1,6 @@
 //! Charts of figures that results have in series: scales, axes and legends that all of them share.
 
+pub(crate) mod active;
 pub(crate) mod buckets;
 pub(crate) mod course;
 pub(crate) mod overlay;

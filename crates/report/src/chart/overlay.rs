@@ -18,7 +18,9 @@ pub(crate) fn figures(first: Fields<'_>, second: Fields<'_>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (name, step) in courses(second) {
         let Some((_, other)) = before.iter().find(|(known, _)| *known == name) else { continue };
-        let figure = figure(&name, &slots::of(*other), &slots::of(step));
+        // Those of a service are of frames, all others of payload.
+        let layer = if step.word("name") == "y1564_performance" { "l2" } else { "l4" };
+        let figure = figure(&name, layer, &slots::of(*other), &slots::of(step));
         figures.extend(figure);
         if figures.len() == FIGURES_MAX {
             break;
@@ -47,7 +49,7 @@ fn courses(result: Fields<'_>) -> Vec<(String, Fields<'_>)> {
     result.each("steps").filter(is_shown).map(|step| (name(step), step)).collect()
 }
 
-fn figure(name: &str, first: &[Slot], second: &[Slot]) -> Option<Figure> {
+fn figure(name: &str, layer: &str, first: &[Slot], second: &[Slot]) -> Option<Figure> {
     let until_s = first.last()?.until_s().max(second.last()?.until_s());
     let most = first.iter().chain(second).map(|slot| slot.bps).fold(0.0, f64::max);
     let (unit, each) = rate_unit(most);
@@ -56,7 +58,7 @@ fn figure(name: &str, first: &[Slot], second: &[Slot]) -> Option<Figure> {
         up: Scale::from_zero(most / each, 4, (HEIGHT - 26.0, 22.0)),
     };
     let mut drawing = Drawing::new(HALF, HEIGHT);
-    panel.up_axis(&mut drawing, unit, 4);
+    panel.up_axis(&mut drawing, &format!("{unit} ({layer})"), 4);
     panel.across_axis(&mut drawing, "seconds", 6);
     for (slots, pen) in [(first, FIRST), (second, SECOND)] {
         let points = slots.iter().flat_map(|slot| {

@@ -14,6 +14,8 @@ pub(crate) struct Slot {
     pub(crate) bps: f64,
     pub(crate) sent_again_bps: f64,
     pub(crate) rtt_us: Option<f64>,
+    /// The most at one time.
+    pub(crate) active: Option<f64>,
 }
 
 impl Slot {
@@ -45,7 +47,9 @@ fn slot(samples: &[Fields<'_>], begin_s: f64) -> Option<Slot> {
     let again = sum(&|sample| sample.number("retransmitted_bytes"));
     let rtts: Vec<f64> = samples.iter().filter_map(|sample| sample.number("rtt_us")).collect();
     let rtt_us = (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64);
+    let active = samples.iter().filter_map(|sample| sample.number("active_connections"));
     Some(Slot {
+        active: active.reduce(f64::max),
         from_s: from_s - begin_s,
         lasts_s,
         bps: bytes * 8.0 / lasts_s,

@@ -22,7 +22,7 @@ pub(crate) fn figure(direction: &str, steps: &[Fields<'_>]) -> Option<Figure> {
         across: Scale::new((0.0, windows.len() as f64), (34.0, HALF - 6.0)),
         up: Scale::from_zero(most / each, 4, (HEIGHT - 34.0, 26.0)),
     };
-    panel.up_axis(&mut drawing, unit, 4);
+    panel.up_axis(&mut drawing, &format!("{unit} (l4)"), 4);
     pairs::draw(&mut drawing, &panel, &windows, each, 0.14);
     for (place, window) in windows.iter().enumerate() {
         let reached = window.reached / each;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fp_method::rounded;
 use fp_model::Rate;
 
 use crate::stored::fields::Fields;
@@ -47,7 +48,7 @@ impl Unit {
             Self::Rate => rate(Rate::bps(value.max(0.0) as u64)),
             Self::Milliseconds => time(value * 1e6),
             Self::Microseconds => time(value * 1e3),
-            Self::Percent(decimals) => format!("{value:.decimals$} %"),
+            Self::Percent(decimals) => format!("{} %", rounded(value, decimals)),
             Self::Share => format!("{:.4} %", 100.0 * value),
             Self::Bytes => format!("{} B", grouped(value.max(0.0).round() as u64)),
             Self::Count => grouped(value.max(0.0).round() as u64),
@@ -154,6 +155,14 @@ static DEVICE: [Figure; 3] = [
     figure("sr_l2_bps", "shaper rate (l2)", Unit::Rate, Neither, Nowhere),
 ];
 
+static STRESS: [Figure; 5] = [
+    figure("connections_peak", "connections at once", Count, Higher, Nowhere),
+    figure("setup_rate_cps_peak", "set up in the best second", Count, Higher, Nowhere),
+    figure("failed_percent", "failed", Percent(3), Lower, Nowhere),
+    figure("handshake_us.p99", "handshake, 99th percentile", Microseconds, Lower, Nowhere),
+    figure("throughput_bps", "payload (l4)", Unit::Rate, Higher, Nowhere),
+];
+
 /// Of steps of this name; of others nothing is compared.
 pub(super) fn of(name: &str) -> &'static [Figure] {
     match name {
@@ -172,6 +181,7 @@ pub(super) fn of(name: &str) -> &'static [Figure] {
         "rfc2544_back_to_back" => &BACK_TO_BACK,
         "rfc2544_recovery" => &RECOVERY,
         "y1564_configuration" | "y1564_performance" => &SERVICE,
+        "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
         _ => &[],
     }
@@ -224,6 +234,12 @@ impl Key {
     pub(super) fn words(&self) -> String {
         let name = self.name.trim_start_matches("rfc2544_").trim_start_matches("rfc7640_");
         let name = name.trim_start_matches("y1564_").replace('_', " ");
+        let name = match name.as_str() {
+            "path mtu" => String::from("path MTU"),
+            "baseline rtt" => String::from("baseline RTT"),
+            "tcp" | "cbs" => name.to_uppercase(),
+            _ => name,
+        };
         if self.words.is_empty() { name } else { format!("{name}, {}", self.words.join(", ")) }
     }
 

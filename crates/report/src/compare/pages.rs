@@ -1,6 +1,8 @@
 //! A comparison as a document: the verdict on the change, what differs beyond the noise, everything
 //! else, both courses over each other, and how it was judged.
 
+use fp_method::signed;
+
 use super::noise::Ground;
 use super::{Comparison, Judgement, Row};
 use crate::certificate::title;
@@ -106,15 +108,16 @@ fn banner(comparison: &Comparison<'_>) -> Banner {
         (0, 0, 0, 0) => (Tone::Neutral, "UNCHANGED"),
     };
     let mut parts = vec![format!("{beyond} of {all} figures differ beyond the noise")];
-    for (count, what) in [(worse, "worse"), (better, "better"), (changed, "changed")] {
-        if count > 0 {
-            parts.push(format!("{count} {what}"));
-        }
+    let of_these = [(worse, "worse"), (better, "better"), (changed, "changed")];
+    let of_these = of_these.into_iter().filter(|(count, _)| *count > 0);
+    let of_these: Vec<String> = of_these.map(|(count, what)| format!("{count} {what}")).collect();
+    if !of_these.is_empty() {
+        parts.push(of_these.join(", "));
     }
     if unknown > 0 {
-        parts.push(format!("of {unknown} that differ the noise is not known"));
+        parts.push(format!("{unknown} more differ and their noise is not known"));
     }
-    Banner { tone, word: word.to_owned(), sentence: parts.join(", ") + "." }
+    Banner { tone, word: word.to_owned(), sentence: parts.join("; ") + "." }
 }
 
 fn asked(differences: &[[String; 3]]) -> Table {
@@ -149,7 +152,7 @@ fn cells(row: &Row) -> Vec<Cell> {
     let difference = if row.first == 0.0 {
         crate::text::unknown()
     } else {
-        format!("{:+.1} %", 100.0 * (row.second / row.first - 1.0))
+        format!("{} %", signed(100.0 * (row.second / row.first - 1.0), 1))
     };
     let margin = row.noise.as_ref().and_then(super::Noise::margin);
     let from = row.noise.as_ref().map_or("", |noise| match noise.ground {

@@ -55,7 +55,7 @@ fn add_run(sheets: &mut BTreeMap<String, Sheet>, result: &Value) {
         row.add(field, &result[field]);
     }
     row.add("verdict", &result["verdict"]["status"]);
-    for part in ["labels", "near", "far"] {
+    for part in ["labels", "near", "far", "clocks"] {
         for (name, value) in result[part].as_object().into_iter().flatten() {
             let name = if part == "labels" { name.clone() } else { format!("{part}_{name}") };
             row.add(&name, value);

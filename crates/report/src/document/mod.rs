@@ -8,7 +8,7 @@ mod plain;
 
 use draw::Drawing;
 pub use html::html;
-pub use pdf::{Paper, PdfError, pdf};
+pub use pdf::{Paper, PdfError, PdfFile, pdf};
 pub use plain::{markdown, plain};
 
 /// A document from its title to its last line.

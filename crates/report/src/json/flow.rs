@@ -32,6 +32,7 @@ fn of_flow(flow: &FlowStep) -> Value {
         "part": flow.part.to_string(),
         "class": flow.class,
         "transport": flow.transport.map(|transport| transport.to_string()),
+        "engine": flow.engine.map(|engine| engine.name()),
         "family": flow.family,
         "direction": flow.direction,
         "streams": flow.streams,

@@ -6,12 +6,13 @@ mod path;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
+mod stress;
 mod y1564;
 
 use std::time::Duration;
 
 use fp_method::verdict::{Check, Reason};
-use fp_model::{HostFacts, Sample};
+use fp_model::{Clocks, Evidence, HostFacts, Sample};
 use serde_json::{Value, json};
 
 use crate::{Run, Work};
@@ -32,6 +33,7 @@ pub fn json(run: &Run) -> Value {
         "tool": {"name": "fullpipe", "version": run.near.version},
         "near": host(&run.near),
         "far": host(&run.far),
+        "clocks": clocks(&run.evidence),
         "plan": plan(&run.work),
         "verdict": {
             "status": verdict.status.to_string(),
@@ -55,6 +57,23 @@ fn host(facts: &HostFacts) -> Value {
         "kernel": known(&facts.kernel),
         "processors": (facts.processors > 0).then_some(facts.processors),
         "version": known(&facts.version),
+        "clock_source": known(&facts.clock_source),
+        "congestion_control": known(&facts.congestion_control),
+    })
+}
+
+/// How the two ends' clocks stood to each other: at the first trial that knows, and at worst.
+fn clocks(evidence: &[Evidence]) -> Value {
+    let known = || evidence.iter().filter_map(|trial| trial.observation.clocks);
+    let Some(first) = known().next() else { return Value::Null };
+    let moved = |clocks: Clocks| clocks.offset_ns.wrapping_sub(first.offset_ns).unsigned_abs();
+    let moved_ns = known().map(moved).max().unwrap_or_default();
+    let error = known().map(|clocks| clocks.error).max().unwrap_or_default();
+    json!({
+        "offset_us": first.offset_ns as f64 / 1e3,
+        "offset_moved_us": moved_ns as f64 / 1e3,
+        "error_us": error.as_nanos() as f64 / 1e3,
+        "trials": known().count(),
     })
 }
 
@@ -80,6 +99,7 @@ fn plan(work: &Work) -> Value {
         Work::Y1564 { plan, .. } => json!(plan),
         Work::Burst { plan, .. } => json!(plan),
         Work::Rfc7640 { plan, .. } => json!(plan),
+        Work::Stress { plan, .. } => json!(plan),
     }
 }
 
@@ -91,6 +111,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
         Work::Y1564 { report, .. } => report.steps.iter().map(y1564::step).collect(),
         Work::Burst { report, .. } => report.steps.iter().map(burst::step).collect(),
         Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
+        Work::Stress { report, .. } => report.steps.iter().map(stress::step).collect(),
     }
 }
 
@@ -103,6 +124,7 @@ fn sample(slot: &Sample) -> Value {
         "retransmitted_bytes": slot.retransmitted_bytes,
         "rtt_us": slot.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
         "cwnd_bytes": slot.cwnd_bytes,
+        "active_connections": slot.active_connections,
     })
 }
 
@@ -131,6 +153,13 @@ pub fn json_event(event: Event<'_>, since_start: Duration) -> Value {
             "flow": flow,
             "direction": direction,
             "sample": sample(slot),
+        }),
+        Event::Testbed(fp_model::Event::Counted { flow, direction, sample }) => json!({
+            "event": "sample",
+            "t_s": t_s,
+            "flow": flow,
+            "direction": direction,
+            "sample": stress::sample(sample),
         }),
         Event::Testbed(fp_model::Event::Finished(observation)) => {
             json!({"event": "trial_finished", "t_s": t_s, "observation": observation})

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fp_method::rounded;
 use fp_model::Rate;
 use serde_json::Value;
 
@@ -60,11 +61,6 @@ impl<'a> Fields<'a> {
         self.time(field, 1e3)
     }
 
-    /// Of a field in nanoseconds.
-    pub(crate) fn nanoseconds(self, field: &str) -> String {
-        self.time(field, 1.0)
-    }
-
     /// Documents have times in fractions of units, of whole nanoseconds.
     fn time(self, field: &str, nanos_each: f64) -> String {
         let nanos = self.number(field).map(|number| (number * nanos_each).round().max(0.0));
@@ -79,7 +75,8 @@ impl<'a> Fields<'a> {
     /// With so many decimals, and the unit behind a blank.
     pub(crate) fn decimals(self, field: &str, decimals: usize, unit: &str) -> String {
         let blank = if unit.is_empty() { "" } else { " " };
-        self.number(field).map_or_else(unknown, |value| format!("{value:.decimals$}{blank}{unit}"))
+        let text = |value| format!("{}{blank}{unit}", rounded(value, decimals));
+        self.number(field).map_or_else(unknown, text)
     }
 }
 
@@ -97,6 +94,16 @@ mod tests {
         assert_eq!(fields.milliseconds("b_ms"), "58.47 ms");
         assert_eq!(fields.grouped("c"), "63,712");
         assert_eq!(fields.decimals("d", 2, "%"), "97.35 %");
+    }
+
+    /// A deviation of a hundred-thousandth below is none that these decimals show.
+    #[test]
+    fn what_rounds_to_zero_has_no_minus() {
+        let value = json!({"a": -0.001, "b": -0.006});
+        let fields = Fields(&value);
+        assert_eq!(fields.decimals("a", 2, "%"), "0.00 %");
+        assert_eq!(fields.decimals("a", 1, ""), "0.0");
+        assert_eq!(fields.decimals("b", 2, "%"), "-0.01 %");
     }
 
     #[test]

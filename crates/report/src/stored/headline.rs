@@ -15,6 +15,7 @@ pub struct Headline {
 
 const BITS: &str = "bit/s";
 const BYTES: &str = "bytes";
+const CONNECTIONS: &str = "connections";
 
 impl Headline {
     fn new(name: impl Into<String>, value: f64, unit: &str) -> Self {
@@ -26,6 +27,9 @@ impl Headline {
         match self.unit.as_str() {
             BITS => text::rate(Rate::bps(self.value.max(0.0) as u64)),
             BYTES => format!("{} B", text::grouped(self.value.max(0.0).round() as u64)),
+            CONNECTIONS => {
+                format!("{} connections", text::grouped(self.value.max(0.0).round() as u64))
+            }
             unit => format!("{:.2} {unit}", self.value),
         }
     }
@@ -39,34 +43,44 @@ pub(super) fn of(result: &Value) -> Option<Headline> {
         "rfc6349" => {
             let mut trials = named("tcp").filter(|step| step["role"] == "throughput");
             let trial = trials.find(|step| step["direction"] != "bidirectional")?;
-            direction_rate("TCP throughput", trial, "throughput_bps")
+            direction_rate("TCP throughput (l4)", trial, "throughput_bps")
         }
         "flow" => {
             let sum = named("flow").find(|step| step["part"] == "sum");
-            direction_rate("payload", sum.or_else(|| named("flow").next())?, "rate_bps")
+            let step = sum.or_else(|| named("flow").next())?;
+            // Runs of one transport are no repetition of those of another.
+            let name = match step["transport"].as_str() {
+                Some(transport) => format!("{} payload (l4)", transport.to_uppercase()),
+                None => String::from("payload (l4)"),
+            };
+            direction_rate(&name, step, "rate_bps")
         }
         "rfc2544" => {
             let largest = named("rfc2544_throughput")
                 .filter(|step| step["rate_l2_bps"].is_u64())
                 .max_by_key(|step| step["frame_bytes"].as_u64())?;
-            let name = format!("throughput of {} bytes", largest["frame_bytes"]);
+            let name = format!("throughput (l2) of {} bytes", largest["frame_bytes"]);
             Some(Headline::new(name, largest["rate_l2_bps"].as_f64()?, BITS))
         }
         "y1564" => {
             let rates = named("y1564_performance").filter_map(|step| step["ir_bps"].as_f64());
             let rates: Vec<f64> = rates.collect();
             let sum = rates.iter().sum();
-            (!rates.is_empty()).then(|| Headline::new("information rate", sum, BITS))
+            (!rates.is_empty()).then(|| Headline::new("information rate (l2)", sum, BITS))
         }
         "burst" => burst(
             &named("discovery").chain(named("policing")).chain(named("cbs")).collect::<Vec<_>>(),
         ),
         "rfc7640" => steps.iter().find_map(|step| {
             let bsa = step["bsa_bytes"].as_f64().map(|bytes| ("burst accepted", bytes, BYTES));
-            let rate = || step["sr_l2_bps"].as_f64().map(|bps| ("shaper rate", bps, BITS));
+            let rate = || step["sr_l2_bps"].as_f64().map(|bps| ("shaper rate (l2)", bps, BITS));
             let (name, value, unit) = bsa.or_else(rate)?;
             Some(Headline::new(name, value, unit))
         }),
+        "stress" => {
+            let peak = named("stress").find_map(|step| step["connections_peak"].as_f64())?;
+            Some(Headline::new("open at once", peak, CONNECTIONS))
+        }
         _ => None,
     }
 }
@@ -104,14 +118,40 @@ mod tests {
         ];
         let found = of(&json!({"method": "rfc6349", "steps": steps})).unwrap();
         assert_eq!(found.shown(), "37.10 Mbit/s");
-        assert_eq!(found.name, "TCP throughput, download");
+        assert_eq!(found.name, "TCP throughput (l4), download");
+    }
+
+    #[test]
+    fn the_name_of_a_rate_names_its_layer() {
+        let name = |method: &str, step: Value| {
+            of(&json!({"method": method, "steps": [step]})).unwrap().name
+        };
+        let mut flow = json!({"name": "flow", "direction": "upload", "rate_bps": 1});
+        assert_eq!(name("flow", flow.clone()), "payload (l4), upload", "of both transports");
+        flow["transport"] = "udp".into();
+        assert_eq!(name("flow", flow), "UDP payload (l4), upload");
+        let frames = json!({"name": "rfc2544_throughput", "frame_bytes": 1518, "rate_l2_bps": 1});
+        assert_eq!(name("rfc2544", frames), "throughput (l2) of 1518 bytes");
+        let service = json!({"name": "y1564_performance", "ir_bps": 1});
+        assert_eq!(name("y1564", service), "information rate (l2)");
+        assert_eq!(name("rfc7640", json!({"sr_l2_bps": 1})), "shaper rate (l2)");
     }
 
     #[test]
     fn a_run_that_found_nothing_has_no_figure() {
-        for method in ["rfc6349", "flow", "rfc2544", "y1564", "burst", "rfc7640", "later"] {
+        let methods =
+            ["rfc6349", "flow", "rfc2544", "y1564", "burst", "rfc7640", "stress", "later"];
+        for method in methods {
             assert_eq!(of(&json!({"method": method, "steps": [{"name": "path_mtu"}]})), None);
         }
+    }
+
+    #[test]
+    fn a_load_of_connections_stands_for_how_many_there_were() {
+        let steps = [json!({"name": "stress", "connections_peak": 65_536})];
+        let found = of(&json!({"method": "stress", "steps": steps})).unwrap();
+        assert_eq!(found.shown(), "65,536 connections");
+        assert_eq!(found.name, "open at once");
     }
 
     #[test]

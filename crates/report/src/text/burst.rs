@@ -4,6 +4,7 @@ use fp_method::burst::{
     Alone, Bounds, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, Report,
     SecondBucket, Step,
 };
+use fp_method::signed;
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::path_mtu;
@@ -82,7 +83,8 @@ fn cbs(step: &CbsStep) -> String {
 fn refill(step: &RateStep) -> String {
     let measured = match (step.measured, step.deviation_percent) {
         (Some(measured), Some(deviation)) => {
-            format!("{} ({}), {deviation:+.2} % from the CIR", rate(measured), step.cir.layer)
+            let deviation = signed(deviation, 2);
+            format!("{} ({}), {deviation} % from the CIR", rate(measured), step.cir.layer)
         }
         _ => String::from("nothing was dropped"),
     };
@@ -106,7 +108,7 @@ fn policing(step: &PolicingStep) -> String {
         kilobytes(step.tx_burst_bytes as f64),
         kilobytes(step.rx_burst_bytes_mean),
         bytes(step.estimate),
-        step.deviation_percent.map_or_else(unknown, |percent| format!("{percent:+.2} %")),
+        step.deviation_percent.map_or_else(unknown, |percent| format!("{} %", signed(percent, 2))),
         step.bursts,
     )
 }
@@ -215,6 +217,6 @@ fn counted(charge: &Charge) -> String {
         None if charge.offset_bytes.at_most.is_infinite() => {
             String::from("if counted in frames with FCS (l2), which is not known")
         }
-        None => format!("counted in frames and {offset:+.1} bytes each"),
+        None => format!("counted in frames and {} bytes each", signed(offset, 1)),
     }
 }

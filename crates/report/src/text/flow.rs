@@ -1,7 +1,7 @@
 //! The screen of a run of flows: a table for TCP, one for UDP, the rates at each layer, the profile.
 
 use fp_method::flow::{Carried, Connection, FlowStep, Part, ProfileStep, Report, Step, Transport};
-use fp_model::{Dscp, DscpCount, Rate};
+use fp_model::{Dscp, DscpCount, Rate, TcpEngine};
 
 use super::path::path_mtu;
 use super::{amount, duration, grouped, line, plot, rate, unknown};
@@ -137,6 +137,9 @@ fn of_tcp(flow: &FlowStep) -> Vec<String> {
     if let (Some(least), Some(most), true) = (rates().min(), rates().max(), flow.streams > 1) {
         let each = format!("{} connections of {} to {}", flow.streams, rate(least), rate(most));
         parts.push(each);
+    }
+    if matches!(flow.engine, Some(TcpEngine::User { .. })) {
+        parts.push(String::from("fullpipe's own TCP"));
     }
     if flow.part == Part::Flow {
         parts.extend(first_connection(&flow.connections));

@@ -114,6 +114,6 @@ fn payload_share(spec: &FlowSpec) -> f64 {
             let frame_bytes = load.sizes.cycle_bytes();
             frame_bytes.saturating_sub(headers) as f64 / frame_bytes.max(1) as f64
         }
-        Load::Tcp(_) | Load::Probes(_) | Load::Bursts(_) => 1.0,
+        Load::Tcp(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => 1.0,
     }
 }

@@ -9,6 +9,7 @@ mod rfc2544;
 mod rfc6349;
 mod rfc7640;
 mod sparkline;
+mod stress;
 pub(crate) mod y1564;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
 pub use sparkline::sparkline;
+pub use stress::connections;
 
 use crate::{Run, Work};
 
@@ -37,6 +39,7 @@ pub fn text(run: &Run, columns: Option<usize>) -> String {
         Work::Y1564 { report, .. } => y1564::body(&mut out, report),
         Work::Burst { report, .. } => burst::body(&mut out, report),
         Work::Rfc7640 { report, .. } => rfc7640::body(&mut out, report),
+        Work::Stress { report, .. } => stress::body(&mut out, report),
     }
     verdict(&mut out, &run.work, columns);
     out
@@ -113,7 +116,7 @@ pub fn trial_line(trial: &Trial) -> String {
     let lasts = trial.timing.warm_up + trial.timing.steady;
     let transfer = |flow: &FlowSpec| match &flow.load {
         Load::Tcp(load) => load.transfer_bytes(),
-        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => None,
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => None,
     };
     // Nobody knows how long it takes to deliver them.
     let extent = match trial.flows.iter().map(transfer).sum::<Option<u64>>() {

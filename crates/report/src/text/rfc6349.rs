@@ -1,6 +1,7 @@
 //! The screen of an RFC 6349 run: steps, a window-walk bar chart, a table of the throughput trials.
 
 use fp_method::rfc6349::{Bottleneck, LimitKind, Report, Role, Source, Step, TcpStep};
+use fp_method::rounded;
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
@@ -137,7 +138,8 @@ fn throughput_row(step: &TcpStep) -> String {
         step.share_percent(),
         step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),
         step.efficiency_percent.map_or_else(unknown, |percent| format!("{percent:.2} %")),
-        step.buffer_delay_percent.map_or_else(unknown, |percent| format!("{percent:.1} %")),
+        step.buffer_delay_percent
+            .map_or_else(unknown, |percent| format!("{} %", rounded(percent, 1))),
         step.rtt_mean.map_or_else(unknown, duration),
     )
 }

@@ -4,6 +4,7 @@ use fp_method::rfc7640::{
     CapacityClass, CapacityStep, Device, Hunt, PolicerStep, QueueStep, Report, SchedulerStep,
     ShaperStep, Stateful, Stateless, Step, Trains,
 };
+use fp_method::rounded;
 
 use super::{duration, grouped, line, rate, unknown};
 
@@ -252,5 +253,5 @@ fn stateful(out: &mut String, patterns: &[Stateful]) {
 }
 
 fn percent(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(unknown, |value| format!("{value:.decimals$} %"))
+    value.map_or_else(unknown, |value| format!("{} %", rounded(value, decimals)))
 }

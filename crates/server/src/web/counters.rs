@@ -1,16 +1,17 @@
 //! Any counter of a result over time: what each flow did in each trial, by the end that counted it.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use axum::{Json, Router};
 use fp_model::{Direction, Evidence, FlowSpec, Sample};
-use fp_report::Stored;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::House;
 use super::refusal::{Refusal, Refused};
-use super::results::with_stored;
+use super::results::{beside, history};
 use super::series::{self, bps, ms};
 
 /// Points of a curve, unless fewer are asked for.
@@ -40,7 +41,7 @@ enum End {
     Receiver,
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind {
         name: "sent_bps",
         title: "sent",
@@ -76,6 +77,13 @@ const KINDS: [Kind; 5] = [
         end: End::Sender,
         value: |slot| slot.cwnd_bytes.map(|bytes| bytes as f64),
     },
+    Kind {
+        name: "active_connections",
+        title: "active connections",
+        unit: "connections",
+        end: End::Receiver,
+        value: |slot| slot.active_connections.map(f64::from),
+    },
 ];
 
 /// A counter that a result has.
@@ -105,13 +113,14 @@ pub(super) async fn list(
     State(house): State<House>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<Counter>>, Refusal> {
-    with_stored(house, id, |stored| Ok(Json(counters(&evidence(stored)?)))).await
+    beside(move || Ok(Json(counters(&evidence(&house, &id)?)))).await
 }
 
-fn evidence(stored: &Stored) -> Result<Vec<Evidence>, Refusal> {
-    Vec::deserialize(&stored.value()["evidence"]).map_err(|error| {
-        Refusal::not_done(format!("the evidence of run {} cannot be read: {error}", stored.id()))
-    })
+fn evidence(house: &House, name: &str) -> Result<Arc<[Evidence]>, Refusal> {
+    let Some(history) = history(&house.program)? else {
+        return Err(fp_history::Error::Empty.into());
+    };
+    house.shelf.evidence(&history, name)
 }
 
 fn counters(evidence: &[Evidence]) -> Vec<Counter> {
@@ -191,10 +200,10 @@ pub(super) async fn curve(
 ) -> Result<Json<Curve>, Refusal> {
     let nothing = || Refusal::unknown("this result has no such counter");
     let kind = KINDS.iter().find(|kind| kind.name == counter).ok_or_else(nothing)?;
-    with_stored(house, id, move |stored| {
-        let evidence = evidence(stored)?;
+    beside(move || {
+        let evidence = evidence(&house, &id)?;
         let report = evidence.get(trial).and_then(|trial| trial.observation.flows.get(flow));
-        Ok(Json(drawn(series::samples(report.ok_or_else(nothing)?), kind, &part)))
+        Ok(Json(drawn(&series::samples(report.ok_or_else(nothing)?), kind, &part)))
     })
     .await
 }

@@ -15,6 +15,7 @@ mod refusal;
 mod results;
 mod runs;
 mod series;
+mod shelf;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -31,6 +32,7 @@ use door::Door;
 pub use order::{Checked, OfferedLoad, Order, OrderOption, Target};
 pub use program::{Form, FormGroup, FormOption, Network, Program};
 use runs::Runs;
+use shelf::Shelf;
 
 /// More than any order or network takes.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -49,6 +51,7 @@ pub struct Site {
 struct House {
     program: Arc<Program>,
     runs: Arc<Runs>,
+    shelf: Arc<Shelf>,
 }
 
 impl Site {
@@ -77,7 +80,7 @@ impl Site {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let program = Arc::new(program);
         let runs = Arc::new(Runs::new(Arc::clone(&program))?);
-        let house = House { program, runs: Arc::clone(&runs) };
+        let house = House { program, runs: Arc::clone(&runs), shelf: Arc::default() };
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let served = axum::serve(listener, router(house, self.door)).into_future();

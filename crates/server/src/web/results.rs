@@ -104,13 +104,13 @@ impl Wanted {
 }
 
 /// Reads files, which may take its time, beside everything else.
-async fn beside<T: Send + 'static>(
+pub(super) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Refusal::not_done(error.to_string()))?
 }
 
-fn history(program: &Program) -> Result<Option<History>, Refusal> {
+pub(super) fn history(program: &Program) -> Result<Option<History>, Refusal> {
     match &program.history {
         Some(folder) => Ok(History::open_if_there(folder)?),
         None => Ok(None),
@@ -183,6 +183,13 @@ pub(super) struct Shown {
     /// With the raw evidence, which may be long.
     #[serde(default)]
     evidence: u8,
+    /// 0 leaves out the series of the steps, of which the counters are a shorter form.
+    #[serde(default = "one_by_default")]
+    series: u8,
+}
+
+const fn one_by_default() -> u8 {
+    1
 }
 
 /// A result document (`fullpipe.result/1`).
@@ -193,14 +200,29 @@ pub(super) async fn one(
     Path(id): Path<String>,
     Query(shown): Query<Shown>,
 ) -> Result<Json<Value>, Refusal> {
-    let value = with_stored(house, id, move |stored| {
-        let mut value = stored.value().clone();
-        if let Some(fields) = value.as_object_mut().filter(|_| shown.evidence == 0) {
-            fields.remove("evidence");
-        }
-        Ok(value)
-    });
+    let value = with_stored(house, id, move |stored| Ok(part(stored.value(), &shown)));
     Ok(Json(value.await?))
+}
+
+/// As much of a result document as is wanted.
+fn part(document: &Value, shown: &Shown) -> Value {
+    let fields = document.as_object().into_iter().flatten();
+    let fields = fields.filter(|(name, _)| shown.evidence != 0 || *name != "evidence");
+    let kept = |(name, value): (&String, &Value)| {
+        let value = match value.as_array() {
+            Some(steps) if name == "steps" && shown.series == 0 => {
+                steps.iter().map(without_series).collect()
+            }
+            _ => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    Value::Object(fields.map(kept).collect())
+}
+
+fn without_series(step: &Value) -> Value {
+    let fields = step.as_object().into_iter().flatten().filter(|(name, _)| *name != "series");
+    Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// What a certificate is to be printed on.
@@ -237,7 +259,7 @@ fn made(stored: &Stored, name: &str, paper: Paper) -> Result<Response, Refusal> 
         "certificate.html" => return Ok(html(fp_report::html(&certificate()))),
         "certificate.pdf" => {
             let made = fp_report::pdf(&certificate(), paper);
-            ("application/pdf", made.map_err(|error| Refusal::not_done(error.to_string()))?)
+            ("application/pdf", made.map_err(|error| Refusal::not_done(error.to_string()))?.bytes)
         }
         "certificate.md" => {
             ("text/markdown; charset=utf-8", fp_report::markdown(&certificate()).into())
@@ -309,4 +331,20 @@ async fn compared<T: Send + 'static>(
             .map_err(|error| Refusal::bad_input(error.to_string()))
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_document_as_much_is_shown_as_is_wanted() {
+        let document = json!({"id": "a", "steps": [{"n": 1, "series": [2]}], "evidence": [3]});
+        let shown = |evidence, series| part(&document, &Shown { evidence, series });
+        assert_eq!(shown(1, 1), document);
+        assert_eq!(shown(0, 1), json!({"id": "a", "steps": [{"n": 1, "series": [2]}]}));
+        assert_eq!(shown(0, 0), json!({"id": "a", "steps": [{"n": 1}]}));
+    }
 }

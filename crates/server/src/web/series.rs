@@ -1,8 +1,9 @@
 //! What a flow did over time, in as few slots as a picture has room for.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use fp_model::{Direction, FlowReport, FlowSpec, Load, Sample};
+use fp_model::{ConnectionsSample, Direction, FlowReport, FlowSpec, Load, Sample};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,6 +18,7 @@ pub(super) struct Series {
     retransmitted_bps: Vec<Option<f64>>,
     rtt_ms: Vec<Option<f64>>,
     cwnd_bytes: Vec<Option<u64>>,
+    active_connections: Vec<Option<u32>>,
 }
 
 impl Series {
@@ -32,6 +34,7 @@ impl Series {
             retransmitted_bps: rate(|slot| slot.retransmitted_bytes),
             rtt_ms: samples.iter().map(|slot| slot.rtt.map(ms)).collect(),
             cwnd_bytes: samples.iter().map(|slot| slot.cwnd_bytes).collect(),
+            active_connections: samples.iter().map(|slot| slot.active_connections).collect(),
         }
     }
 }
@@ -55,6 +58,7 @@ pub(super) fn label(flow: &FlowSpec) -> String {
         }
         Load::Tcp(load) if load.connections > 1 => format!("TCP × {}", load.connections),
         Load::Tcp(_) => String::from("TCP"),
+        Load::Connections(load) => format!("{} connections", load.connections_peak()),
     };
     let class = match flow.dscp.code_point() {
         0 => String::new(),
@@ -76,6 +80,7 @@ pub(super) const fn kind(load: &Load) -> &'static str {
         Load::Frames(_) => "frames",
         Load::Bursts(_) => "bursts",
         Load::Tcp(_) => "tcp",
+        Load::Connections(_) => "connections",
     }
 }
 
@@ -83,22 +88,40 @@ pub(super) const fn kind(load: &Load) -> &'static str {
 pub(super) const fn layer(load: &Load) -> u8 {
     match load {
         Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => 2,
-        Load::Tcp(_) => 4,
+        Load::Tcp(_) | Load::Connections(_) => 4,
     }
 }
 
 /// The slots that a report keeps.
-pub(super) fn samples(report: &FlowReport) -> &[Sample] {
+pub(super) fn samples(report: &FlowReport) -> Cow<'_, [Sample]> {
     match report {
-        FlowReport::Probes(_) => &[],
-        FlowReport::Frames(frames) => &frames.series,
-        FlowReport::Bursts(bursts) => &bursts.series,
-        FlowReport::Tcp(tcp) => &tcp.series,
+        FlowReport::Probes(_) => Cow::Borrowed(&[]),
+        FlowReport::Frames(frames) => Cow::Borrowed(&frames.series),
+        FlowReport::Bursts(bursts) => Cow::Borrowed(&bursts.series),
+        FlowReport::Tcp(tcp) => Cow::Borrowed(&tcp.series),
+        FlowReport::Connections(connections) => Cow::Owned(of_connections(&connections.series)),
     }
+}
+
+/// Payload that arrived at either end, and how many were open. What comes after the stages is the
+/// last slot.
+fn of_connections(series: &[ConnectionsSample]) -> Vec<Sample> {
+    let slots = series.iter().enumerate();
+    let sample = |(place, slot): (usize, &ConnectionsSample)| Sample {
+        at: slot.at,
+        lasts: slot.lasts,
+        steady: place + 1 < series.len(),
+        received_bytes: Some(slot.upload_good_bytes + slot.download_good_bytes),
+        active_connections: Some(slot.active),
+        ..Sample::default()
+    };
+    slots.map(sample).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use fp_model::ConnectionsReport;
+
     use super::*;
 
     #[test]
@@ -115,6 +138,24 @@ mod tests {
         // 8 Mbit in a fifth of a second.
         assert_eq!(series.sent_bps, [Some(40e6)]);
         assert_eq!((series.received_bps, series.rtt_ms), (vec![None], vec![Some(10.5)]));
+    }
+
+    #[test]
+    fn slots_of_many_connections_say_how_many_were_open_and_what_both_ends_got() {
+        let slot = |active| ConnectionsSample {
+            lasts: Duration::from_secs(1),
+            active,
+            upload_good_bytes: 100,
+            download_good_bytes: 900,
+            ..ConnectionsSample::default()
+        };
+        let report = ConnectionsReport { series: vec![slot(7), slot(0)], ..Default::default() };
+        let report = FlowReport::Connections(report);
+        let series = Series::of(&samples(&report));
+        assert_eq!(series.active_connections, [Some(7), Some(0)]);
+        assert_eq!(series.received_bps, [Some(8e3), Some(8e3)]);
+        let steady = samples(&report).iter().map(|slot| slot.steady).collect::<Vec<_>>();
+        assert_eq!(steady, [true, false]);
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub enum AskError {
     )]
     Bursts,
     #[error(
+        "a stock iperf3 server takes up to {STREAMS_MAX} connections and not so many by a TCP of its \
+         own: start `fullpipe serve` at the far end"
+    )]
+    Connections,
+    #[error(
         "a stock iperf3 server has either TCP or UDP in a test: leave one out, or start `fullpipe \
          serve` at the far end"
     )]
@@ -171,6 +176,7 @@ fn kind(flows: &[FlowSpec]) -> Result<Kind, AskError> {
         Load::Frames(_) => Ok(Kind::Frames),
         Load::Tcp(_) => Ok(Kind::Tcp),
         Load::Bursts(_) => Err(AskError::Bursts),
+        Load::Connections(_) => Err(AskError::Connections),
     };
     let first = flows.first().ok_or(AskError::Mixed)?;
     let kind = of(first)?;
@@ -207,7 +213,7 @@ fn streams(flows: &[FlowSpec]) -> Result<(Vec<usize>, Way, u32), AskError> {
 fn transfer_bytes(flows: &[FlowSpec]) -> Result<Option<u64>, AskError> {
     let bytes = |flow: &FlowSpec| match &flow.load {
         Load::Tcp(load) => load.transfer_bytes(),
-        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => None,
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => None,
     };
     let towards = |direction| {
         let mine = flows.iter().filter(move |flow| flow.direction == direction);
@@ -225,7 +231,7 @@ fn transfer_bytes(flows: &[FlowSpec]) -> Result<Option<u64>, AskError> {
 const fn connections(flow: &FlowSpec) -> usize {
     match &flow.load {
         Load::Tcp(load) => load.connections as usize,
-        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => 1,
+        Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => 1,
     }
 }
 
@@ -268,7 +274,7 @@ fn frames(flows: &[FlowSpec]) -> Result<Parameters, AskError> {
     let mut parameters = blank(Transport::Udp);
     let like = |flow: &FlowSpec| match &flow.load {
         Load::Frames(load) => Some((load.clone(), flow.vlan_tags)),
-        Load::Probes(_) | Load::Bursts(_) | Load::Tcp(_) => None,
+        Load::Probes(_) | Load::Bursts(_) | Load::Tcp(_) | Load::Connections(_) => None,
     };
     let Some((load, vlan_tags)) = flows.first().and_then(like) else {
         return Err(AskError::Mixed);

@@ -74,7 +74,7 @@ pub(super) fn run(
     });
     let flows = flows.collect::<Result<Vec<_>, ClientError>>()?;
     let (near, far) = (TesterHealth::default(), TesterHealth::default());
-    Ok(Observation { flows: in_order(flows), near, far, emulation: None })
+    Ok(Observation { flows: in_order(flows), near, far, ..Observation::default() })
 }
 
 /// The frames that a stream of this end has in all: those that are due. A test that begins before

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fp_model::{
     CongestionControl, Direction, FlowReport, FlowSpec, Load, Observation, Pace, ProbedBy,
-    ProbesLoad, ProbesReport, Rate, RttSummary, Sender, TcpLoad, Trial,
+    ProbesLoad, ProbesReport, Rate, RttSummary, Sender, TcpEngine, TcpLoad, Trial,
 };
 use rustix::net::RecvFlags;
 
@@ -48,7 +48,7 @@ pub(super) fn run(bed: &Iperf3Testbed, trial: &Trial) -> Result<Observation, Cli
         .iter()
         .filter_map(|flow| match flow.load {
             Load::Probes(load) => Some((flow, load)),
-            Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) => None,
+            Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) | Load::Connections(_) => None,
         })
         .collect();
     let mut session = bed.session()?;
@@ -222,6 +222,7 @@ const fn of_segments(mss_bytes: u32) -> TcpLoad {
         pacing: None,
         pace: Pace::Unlimited,
         write_bytes: None,
+        engine: TcpEngine::Kernel,
     }
 }
 

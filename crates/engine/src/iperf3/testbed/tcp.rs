@@ -232,6 +232,7 @@ fn download(
         slots: vec![SenderSlot::default(); half.slots.len()],
         beats_per_slot: half.beats_per_slot,
         connections: vec![TcpSenderConnection::default(); half.good_bytes.len()],
+        dropped_frames: 0,
     };
     let joined = join::tcp_report(flow.place, flow.load, timing, unknown, half.clone())?;
     let unsaid = |sample| Sample { sent_bytes: None, retransmitted_bytes: None, ..sample };

@@ -277,8 +277,11 @@ impl Watched {
         }
         let acknowledged = now.acknowledged_bytes.saturating_sub(last.acknowledged_bytes);
         let received = now.received_bytes.saturating_sub(last.received_bytes);
-        self.slots
-            .push(ReceiverSlot { cut_ns: cut.as_nanos() as u64, received_bytes: acknowledged });
+        self.slots.push(ReceiverSlot {
+            cut_ns: cut.as_nanos() as u64,
+            received_bytes: acknowledged,
+            active_connections: None,
+        });
         let count = u32::try_from(rtts.len()).unwrap_or(u32::MAX);
         match self.direction {
             Direction::Upload => Sample {
@@ -307,6 +310,7 @@ impl Watched {
             dscp_received: vec![None; self.marks.len()],
             whole_good_bytes: self.marks.iter().map(|[start, .., last]| of(last, start)).sum(),
             whole_until_ns: last.map_or(0, |slot| slot.cut_ns),
+            dropped_frames: 0,
         }
     }
 }

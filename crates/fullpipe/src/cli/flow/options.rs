@@ -10,6 +10,7 @@ use super::values::{
     BitRate, Lengths, bit_rate, connections, dscp, lengths, mss, omitted, per_second, port, time,
     tos, volume,
 };
+use crate::flows::wanted::Engine;
 
 /// What traffic is wanted.
 #[derive(Clone, Debug, clap::Args)]
@@ -69,6 +70,11 @@ pub(crate) struct MethodArgs {
     /// [default: cubic; what a stock iperf3 server sends is its host's choice]
     #[arg(short = 'C', long, visible_alias = "cc", value_enum)]
     pub(super) congestion: Option<CongestionOption>,
+    /// Whose TCP it is: that of both hosts' kernels, or fullpipe's own, which sends and takes frames
+    /// at addresses of its own (198.18.128.0/17 here, 198.19.0.0/16 at the far end, 2001:2::/48)
+    /// and checks every byte; needs CAP_NET_RAW, and `serve --allow-connections` [default: kernel]
+    #[arg(long, value_enum)]
+    pub(super) engine: Option<Engine>,
     /// Kernel's pacing limit of each TCP connection (l4)
     #[arg(long, value_name = "RATE", value_parser = plain_rate)]
     pub(super) fq_rate: Option<Rate>,
@@ -105,7 +111,7 @@ pub(crate) struct MethodArgs {
         value_name = "FILE",
         conflicts_with_all = [
             "udp", "bitrate", "pps", "bytes", "blockcount", "length", "imix", "parallel", "reverse",
-            "bidir", "window", "set_mss", "fq_rate", "dscp", "tos", "ecn", "cport", "classes",
+            "bidir", "window", "set_mss", "engine", "fq_rate", "dscp", "tos", "ecn", "cport", "classes",
         ]
     )]
     pub(super) flows: Option<PathBuf>,

@@ -17,7 +17,7 @@ use super::values::BitRate;
 use super::{classes, profile};
 use crate::flows;
 use crate::flows::wanted::{
-    Between, CONNECTIONS_MAX, FLOWS_MAX, Offered, Payloads, Tcp, Traffic, Udp, Wanted,
+    Between, CONNECTIONS_MAX, Engine, FLOWS_MAX, Offered, Payloads, Tcp, Traffic, Udp, Wanted,
 };
 
 /// As iperf3 does.
@@ -133,6 +133,7 @@ impl MethodArgs {
 
     fn udp(&self, shares: u32) -> anyhow::Result<Udp> {
         for (given, option, instead) in [
+            (self.engine.is_some(), "--engine", "it chooses whose TCP it is: leave out -u"),
             (self.window.is_some(), "-w", "a window belongs to TCP: leave out -u"),
             (self.set_mss.is_some(), "-M", "with UDP it is -l that sets the length"),
             (
@@ -217,6 +218,7 @@ impl MethodArgs {
             ));
         }
         Ok(Tcp {
+            engine: self.engine.unwrap_or_default(),
             connections: self.parallel,
             window_bytes: self.window,
             mss_bytes: self.set_mss,
@@ -240,7 +242,13 @@ impl Request {
         let ends = Ends::unknown();
         let (family, interface_mtu_bytes) = (ends.family, ends.interface_mtu_bytes);
         let path = Path::default();
-        let between = Between { family, interface_mtu_bytes, is_iperf3: false, path: &path };
+        let between = Between {
+            family,
+            interface_mtu_bytes,
+            is_iperf3: false,
+            is_translated: false,
+            path: &path,
+        };
         let steady = self.steady(&between).unwrap_or_default();
         let at_least = match self.wanted.iter().all(is_transfer) {
             true => Duration::ZERO,
@@ -298,6 +306,7 @@ impl Request {
             let ways = wanted.directions.len();
             match &wanted.traffic {
                 Traffic::Tcp(tcp) => {
+                    self.expect_engine(wanted, tcp)?;
                     flows += ways;
                     connections += u64::from(tcp.connections) * ways as u64;
                 }
@@ -319,6 +328,21 @@ impl Request {
             shape.check(self.time)?;
         }
         Ok(())
+    }
+
+    fn expect_engine(&self, wanted: &Wanted, tcp: &Tcp) -> anyhow::Result<()> {
+        let has_profile = self.shape.is_some() && tcp.engine == Engine::User;
+        let expected = match has_profile {
+            true => Err(anyhow!(
+                "--profile is followed by the kernel's TCP alone: leave it out, or leave out the \
+                 engine user"
+            )),
+            false => tcp.expect_carried(),
+        };
+        match &wanted.place {
+            Some(place) => expected.map_err(|error| anyhow!("{place}: {error:#}")),
+            None => expected,
+        }
     }
 
     /// What is to be asked of the path between these ends, each once.
@@ -347,10 +371,10 @@ impl Request {
         let asks = self.path_asks(ends);
         let mut flows = Vec::new();
         let (family, interface_mtu_bytes) = (ends.family, ends.interface_mtu_bytes);
-        let is_iperf3 = ends.is_iperf3;
-        let between = Between { family, interface_mtu_bytes, is_iperf3, path };
+        let Ends { is_iperf3, is_translated, .. } = *ends;
+        let between = Between { family, interface_mtu_bytes, is_iperf3, is_translated, path };
         for wanted in &self.wanted {
-            flows.extend(wanted.flows(&between)?);
+            flows.extend(wanted.flows(&between, flows.len())?);
         }
         let steady = self.steady(&between)?;
         let line = |known: Option<Rate>| self.line.or(known);

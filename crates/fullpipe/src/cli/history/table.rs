@@ -108,7 +108,8 @@ mod tests {
     use super::*;
 
     fn row(far: &str, bps: f64, course: &[f64]) -> Row {
-        let figure = Figure { name: "payload, upload".into(), value: bps, unit: "bit/s".into() };
+        let figure =
+            Figure { name: "UDP payload (l4), upload".into(), value: bps, unit: "bit/s".into() };
         Row {
             entry: Entry {
                 id: "0123456789abcdef".into(),
@@ -131,7 +132,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[1],
-            "0123456789  2026-11-22 07:12  flow    lab ideal  FAIL     payload, upload  95.00 Mbit/s  ▁█"
+            "0123456789  2026-11-22 07:12  flow    lab ideal  FAIL     UDP payload (l4), upload  95.00 Mbit/s  ▁█"
         );
         assert!(lines[2].ends_with("   9.00 Mbit/s"), "{text}");
         assert_eq!(lines[3], "the newest 2 of 5 runs: --limit shows more");

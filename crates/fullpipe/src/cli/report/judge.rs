@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, y1564};
+use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Abort, Evidence, HostFacts, Replay};
 use fp_report::{Run, Stored, Work};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+/// What follows from plan and evidence.
+const FOLLOWS: [&str; 6] = ["plan", "verdict", "validity", "steps", "diagnosis", "deviations"];
 
 /// A field of a plan, by its path, with another value.
 #[derive(Clone, Debug)]
@@ -38,8 +41,32 @@ pub(crate) fn change(text: &str) -> Result<Change, String> {
 pub(crate) fn as_it_was(stored: &Stored) -> Option<Run> {
     let run = replayed(stored, stored.value()["plan"].clone()).ok()?;
     let again = fp_report::json(&run);
-    let follows = ["plan", "verdict", "validity", "steps", "deviations"];
-    follows.iter().all(|part| again[part] == stored.value()[part]).then_some(run)
+    let is_said = |part: &&str| {
+        let then = stored.value().get(part);
+        then.is_none_or(|then| says_all(&again[part], then))
+    };
+    FOLLOWS.iter().all(is_said).then_some(run)
+}
+
+/// Whether what is said today is all that was said then. An older fullpipe did not know every field
+/// of today's.
+fn says_all(today: &Value, then: &Value) -> bool {
+    match (today, then) {
+        (Value::Object(today), Value::Object(then)) => then.iter().all(|(field, then)| {
+            let is_said = |today| says_all(today, then) || was_of_frames(field, today, then);
+            today.get(field).is_some_and(is_said)
+        }),
+        (Value::Array(today), Value::Array(then)) => {
+            let mut pairs = today.iter().zip(then);
+            today.len() == then.len() && pairs.all(|(today, then)| says_all(today, then))
+        }
+        _ => today == then,
+    }
+}
+
+/// Of frames, which are never sent again, it was once said that none were.
+fn was_of_frames(field: &str, today: &Value, then: &Value) -> bool {
+    field == "retransmitted_bytes" && today.is_null() && *then == 0
 }
 
 /// The result with other wishes.
@@ -55,13 +82,11 @@ pub(crate) fn again(stored: &Stored, changes: &[Change]) -> anyhow::Result<Store
         change.apply(&mut plan)?;
     }
     let run = replayed(stored, plan)?;
-    let mut document = fp_report::json(&run);
-    // What does not follow from plan and evidence stays as it was written.
-    for (field, value) in stored.value().as_object().into_iter().flatten() {
-        let follows = ["plan", "verdict", "validity", "steps", "diagnosis", "deviations"];
-        if !follows.contains(&field.as_str()) {
-            document[field] = value.clone();
-        }
+    let mut again = fp_report::json(&run);
+    // What does not follow from plan and evidence stays as it was written, or unknown.
+    let mut document = stored.value().clone();
+    for part in FOLLOWS {
+        document[part] = again[part].take();
     }
     let changed = changes.iter().map(|change| (change.path.join("."), change.value.clone()));
     document["judged_again"] = json!({
@@ -151,6 +176,11 @@ fn judged(
             let (report, end) = rfc7640::run(&plan, bed);
             (Work::Rfc7640 { plan, report }, end)
         }
+        "stress" => {
+            let plan = planned(plan)?;
+            let (report, end) = stress::run(&plan, bed);
+            (Work::Stress { plan, report }, end)
+        }
         other => return Err(anyhow!("'{other}' cannot be judged again by this fullpipe")),
     })
 }
@@ -167,5 +197,7 @@ fn host(facts: &Value) -> HostFacts {
         kernel: text("kernel"),
         processors: processors.unwrap_or_default(),
         version: text("version"),
+        clock_source: text("clock_source"),
+        congestion_control: text("congestion_control"),
     }
 }

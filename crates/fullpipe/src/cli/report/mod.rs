@@ -110,9 +110,12 @@ impl Files {
         };
         save(&self.output, &|| Ok(result.text().into()))?;
         save(&self.html, &|| Ok(fp_report::html(certificate).into()))?;
-        save(&self.pdf, &|| Ok(fp_report::pdf(certificate, self.paper.paper())?))?;
         save(&self.junit, &|| Ok(fp_report::junit(result)?.into()))?;
         save(&self.markdown, &|| Ok(fp_report::markdown(certificate).into()))?;
+        if let Some(file) = &self.pdf {
+            written += 1;
+            document::save_pdf(file, certificate, self.paper.paper())?;
+        }
         if let Some(folder) = &self.csv {
             written += 1;
             let unusable = || format!("cannot make the folder {}", folder.display());

@@ -32,11 +32,13 @@ fn form(command: &Command, simulated: Option<&Command>) -> Form {
             None => groups.push(FormGroup { heading, options: vec![option(arg)] }),
         }
     }
-    let title = text(command.get_about()).unwrap_or_default();
+    let about = command.get_long_about().or_else(|| command.get_about());
+    // Its results are named by the standard.
+    let method = if name == "test" { "rfc6349" } else { name };
     Form {
         name: name.to_owned(),
-        about: text(command.get_long_about()).unwrap_or_else(|| title.clone()),
-        title,
+        title: fp_report::title(method).to_owned(),
+        about: text(about).unwrap_or_default(),
         can_simulate: simulated.is_some_and(|sim| sim.find_subcommand(name).is_some()),
         groups,
     }
@@ -89,9 +91,10 @@ mod tests {
     fn every_method_has_a_form_and_nothing_in_it_that_is_decided_elsewhere() {
         let forms = forms();
         let names: Vec<&str> = forms.iter().map(|form| form.name.as_str()).collect();
-        assert_eq!(names, ["test", "flow", "rfc2544", "y1564", "burst", "rfc7640"]);
+        assert_eq!(names, ["test", "flow", "rfc2544", "y1564", "burst", "rfc7640", "stress"]);
         for form in &forms {
-            assert!(form.can_simulate && !form.title.is_empty());
+            assert!(form.can_simulate && !form.about.is_empty());
+            assert!((10..=60).contains(&form.title.len()), "{}", form.title);
             for option in form.groups.iter().flat_map(|group| &group.options) {
                 assert!(!option.help.is_empty(), "{}: {}", form.name, option.name);
                 assert!(!["json", "lab", "site", "help"].contains(&option.name.as_str()));

@@ -75,13 +75,16 @@ const fn title(quantity: Quantity) -> &'static str {
         Quantity::SentAgain => "Sent again by TCP, share of what was sent",
         Quantity::RoundTrip => "Round trip, as the senders measure it",
         Quantity::Missing => "Frames missing, share of those sent in the trial",
+        Quantity::Active => "Active TCP connections",
     }
 }
 
 const fn nothing(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::Throughput => "nothing was received yet",
-        Quantity::SentAgain | Quantity::RoundTrip => "no TCP connection has told anything yet",
+        Quantity::SentAgain | Quantity::RoundTrip | Quantity::Active => {
+            "no TCP connection has told anything yet"
+        }
         Quantity::Missing => "no frames were sent at a rate yet",
     }
 }
@@ -92,6 +95,7 @@ const fn least(quantity: Quantity) -> f64 {
         Quantity::Throughput => 1000.0,
         Quantity::SentAgain | Quantity::Missing => 0.1,
         Quantity::RoundTrip => 0.0001,
+        Quantity::Active => 1.0,
     }
 }
 
@@ -109,6 +113,9 @@ fn shown(quantity: Quantity, value: f64) -> String {
         Quantity::Throughput => rate(Rate::bps(value as u64)),
         Quantity::SentAgain | Quantity::Missing => format!("{value:.2} %"),
         Quantity::RoundTrip => duration(std::time::Duration::from_secs_f64(value)),
+        // Half of an odd axis is no whole number.
+        Quantity::Active if value.fract() > 0.0 => format!("{value:.1}"),
+        Quantity::Active => format!("{value:.0}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fp_model::{
     CongestionControl, Direction, Dscp, Event, Family, FlowSpec, Load, Observation, Pace, Sample,
-    Sender, TcpLoad, Timing, Trial,
+    Sender, TcpEngine, TcpLoad, Timing, Trial,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -28,6 +28,7 @@ fn view() -> View {
             pacing: None,
             pace: Pace::Unlimited,
             write_bytes: None,
+            engine: TcpEngine::Kernel,
         };
         FlowSpec::new(direction, Family::Ipv4, Dscp::default(), Load::Tcp(load))
     };

@@ -26,6 +26,8 @@ const LONG_LOOKS_BETWEEN: &[f64] = &[0.5];
 const LOOK_ADMISSIONS: f64 = 30.0;
 const LOOK_FRAMES_MAX: f64 = 200_000.0;
 const LOOK_BURSTS: u32 = 3;
+/// Looks at bursts that were not sent evenly are taken again.
+const LOOK_TRIES: u32 = 6;
 const LOOK_LONG: Duration = Duration::from_millis(150);
 const LOOK_LASTS_MAX_S: f64 = 0.5;
 const LOOK_IDLE_MIN_S: f64 = 0.005;
@@ -43,7 +45,7 @@ const LEAST_FRAMES: f64 = 2.0;
 
 /// What was found of a second bucket that leaves no mark.
 pub(super) enum Apart {
-    /// It takes too long to fill, or the host cannot send fast enough to see it.
+    /// It takes too long to fill, or the host cannot send fast or evenly enough to see it.
     NotLooked,
     One(Alone),
     Two(TwoBuckets),
@@ -60,13 +62,18 @@ impl Search<'_, '_> {
             if !self.has_time_for(takes) {
                 return Ok(Apart::NotLooked);
             }
-            let mut looks = self.looks(&looking, &[slow, fast])?;
+            let Some(mut looks) = self.looks(&looking, &[slow, fast])? else {
+                return Ok(Apart::NotLooked);
+            };
             if looks.len() == 2 && second::is_one(&looks) {
                 return Ok(Apart::One(looking.alone(&looks)));
             }
             let shares = if looking.is_long(slow) { LONG_LOOKS_BETWEEN } else { LOOKS_BETWEEN };
             let between = shares.iter().map(|share| slow * libm::pow(fast / slow, *share));
-            looks.extend(self.looks(&looking, &between.collect::<Vec<_>>())?);
+            let Some(more) = self.looks(&looking, &between.collect::<Vec<_>>())? else {
+                return Ok(Apart::NotLooked);
+            };
+            looks.extend(more);
             let found = second::fit(&looks, looking.refill.bytes_s);
             if let Some(found) = found.filter(|found| looking.met_full(found)) {
                 return Ok(Apart::Two(found.in_bytes(looking.charged_bytes)));
@@ -78,12 +85,17 @@ impl Search<'_, '_> {
         }
     }
 
-    fn looks(&mut self, at: &Looking, faster_frames_s: &[f64]) -> Result<Vec<Look>, Abort> {
+    /// `None` as soon as bursts were not sent evenly enough to tell.
+    fn looks(&mut self, at: &Looking, faster_frames_s: &[f64]) -> Result<Option<Vec<Look>>, Abort> {
         let mut looks = Vec::new();
         for faster_frames_s in faster_frames_s {
-            looks.extend(self.look(at, *faster_frames_s)?);
+            let look = self.look(at, *faster_frames_s)?;
+            if look.is_some_and(|look| !look.is_even()) {
+                return Ok(None);
+            }
+            looks.extend(look);
         }
-        Ok(looks)
+        Ok(Some(looks))
     }
 
     /// How deep the buckets look to bursts that come so much faster than they refill.
@@ -102,8 +114,19 @@ impl Search<'_, '_> {
             spacing: BurstSpacing::Apart,
         };
         let of = format!("{:.2} times both rates", frames_s / at.refill.bytes_s);
-        let seen = self.trial(&of, load, at.idle)?;
-        Ok(Look::at(&Passage::of_all(&seen), at.refill, at.charged_bytes))
+        let mut most_even: Option<Look> = None;
+        for _ in 0..LOOK_TRIES {
+            let seen = self.trial(&of, load, at.idle)?;
+            let look = Look::at(&Passage::of_all(&seen), at.refill, at.charged_bytes);
+            let both = most_even.into_iter().chain(look);
+            most_even =
+                both.min_by(|one, other| one.slipped_frames.total_cmp(&other.slipped_frames));
+            let takes = at.takes(faster_frames_s) + self.settle();
+            if most_even.is_none_or(|look| look.is_even()) || !self.has_time_for(takes) {
+                break;
+            }
+        }
+        Ok(most_even)
     }
 }
 

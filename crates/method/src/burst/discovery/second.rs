@@ -24,6 +24,11 @@ const SHOWN: f64 = 0.9;
 const WHOLE_FRAMES: f64 = 1.5;
 /// What the tester's own messages take out of the buckets at most.
 const OWN_BYTES_S: f64 = 1500.0;
+/// Bursts are as even as the most even one if they slipped no more than this beyond it.
+const EVENLY_FRAMES: f64 = 1.0;
+/// What is seen of bursts that slipped by more than this says nothing: they may have slipped again and
+/// again, and nobody tells how often.
+const SLIPPED_FRAMES_MAX: f64 = 3.0;
 /// Excess rates that are tried, as shares of both.
 const LEAST_SHARE: f64 = 0.01;
 const MOST_SHARE: f64 = 0.99;
@@ -39,6 +44,9 @@ pub(super) struct Look {
     pub(super) depth_frames: f64,
     /// By how much that may be wrong.
     pub(super) off_frames: f64,
+    /// That part of it which a sender makes that is behind the rate for a while: meanwhile the buckets
+    /// overflow, or frames are later than their numbers say.
+    pub(super) slipped_frames: f64,
 }
 
 /// Both buckets, in frames and frames per second, or in bytes.
@@ -51,8 +59,13 @@ pub(super) struct TwoBuckets {
 }
 
 impl Look {
-    /// At bursts that began with full buckets; the middle one of them. A frame costs `charged_bytes`.
+    /// At bursts that began with full buckets; the middle one of those that were sent most evenly. A
+    /// frame costs `charged_bytes`.
     pub(super) fn at(bursts: &[Passage], refill: Refill, charged_bytes: f64) -> Option<Self> {
+        let slipped = |burst: &Passage| refill.bytes_s * burst.behind;
+        let slipped_frames = bursts.iter().map(slipped).fold(f64::MAX, f64::min);
+        let is_even = |burst: &&Passage| slipped(burst) <= slipped_frames + EVENLY_FRAMES;
+        let bursts: Vec<&Passage> = bursts.iter().filter(is_even).collect();
         let of_bursts = |of: fn(&Passage, Refill) -> Option<f64>| {
             median(bursts.iter().filter_map(|burst| of(burst, refill)).collect())
         };
@@ -60,6 +73,7 @@ impl Look {
         let lasted = of_bursts(|burst, _| Some(burst.admissions().first()?.0))?;
         let off_refill = refill.bytes_s * (ARRIVAL_S + refill.uncertainty * lasted);
         let depths: Vec<f64> = bursts.iter().filter_map(|burst| depth(burst, refill)).collect();
+        let slipped_frames = bursts.iter().map(|burst| slipped(burst)).fold(0.0, f64::max);
         let least = depths.iter().copied().fold(f64::MAX, f64::min);
         let most = depths.iter().copied().fold(f64::MIN, f64::max);
         Some(Self {
@@ -68,8 +82,15 @@ impl Look {
             off_frames: WHOLE_FRAMES
                 + OWN_BYTES_S * lasted / charged_bytes
                 + off_refill
+                + slipped_frames
                 + (most - least) / 2.0,
+            slipped_frames,
         })
+    }
+
+    /// Whether the bursts were sent evenly enough to tell.
+    pub(super) fn is_even(&self) -> bool {
+        self.slipped_frames <= SLIPPED_FRAMES_MAX
     }
 }
 
@@ -216,6 +237,7 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::burst::passage::Span;
 
     /// Frames per second: a CIR of 3000, an EIR of 1000; 50 and 80 frames deep.
     fn looks() -> [Look; 4] {
@@ -224,6 +246,7 @@ mod tests {
             // 94.3, 105, 120, 127.1.
             depth_frames: 80.0 + 50.0 * faster_frames_s / (faster_frames_s + 1000.0),
             off_frames: 0.5,
+            slipped_frames: 0.0,
         })
     }
 
@@ -236,6 +259,35 @@ mod tests {
             assert!((found.estimate / truth - 1.0).abs() < 0.001, "{found:?}");
             assert!(found.at_least <= truth && truth <= found.at_most, "{found:?}");
         }
+    }
+
+    /// 30 frames a second pass; one burst was sent evenly, one stood still for a second in which its
+    /// bucket ran over.
+    #[test]
+    fn of_several_bursts_those_that_were_sent_evenly_tell_the_depth() {
+        let burst = |behind: f64, passed: u32| Passage {
+            spans: (0..passed)
+                .map(|frame| Span {
+                    first: frame * 2,
+                    last: frame * 2,
+                    frames: 1,
+                    from: f64::from(frame) / 30.0,
+                    until: f64::from(frame) / 30.0,
+                })
+                .collect(),
+            frames: 2 * passed,
+            sent_in: f64::from(2 * passed - 1) / 60.0,
+            behind,
+            curve: Vec::new(),
+        };
+        let refill = Refill { bytes_s: 30.0, uncertainty: 0.0 };
+        let even = Look::at(&[burst(0.0, 60)], refill, 100.0).unwrap();
+        let mixed = Look::at(&[burst(1.0, 30), burst(0.0, 60)], refill, 100.0).unwrap();
+        assert_eq!(mixed.depth_frames, even.depth_frames);
+        assert!(even.is_even() && mixed.is_even());
+        let uneven = Look::at(&[burst(1.0, 30)], refill, 100.0).unwrap();
+        assert_eq!(uneven.slipped_frames, 30.0);
+        assert!(!uneven.is_even() && uneven.off_frames >= even.off_frames + 30.0);
     }
 
     #[test]

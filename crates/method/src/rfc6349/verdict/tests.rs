@@ -1,5 +1,7 @@
 //! Each reason from steps made for it.
 
+use alloc::collections::BTreeSet;
+
 use fp_model::{
     ConnectionReport, Direction, Family, Layer, LayeredRate, PacketLayout, ProbedBy, RttSummary,
     Sample,
@@ -236,6 +238,49 @@ fn whatever_the_verdict_the_path_is_remarked_on() {
             ("deep_queue", Some(2)),
         ]
     );
+}
+
+/// What the user should know whatever the verdict.
+const REMARKS: [&str; 3] = ["throughput_met", "bottleneck_not_reached", "deep_queue"];
+
+/// The places of the steps that do not meet what was asked, which are those that the verdict finds
+/// fault with.
+fn missed(plan: &Plan, steps: &[Step]) -> Vec<usize> {
+    let missed: Vec<usize> =
+        (0..steps.len()).filter(|place| is_met(plan, steps, *place) == Some(false)).collect();
+    let verdict = judge(plan, steps, &[], None);
+    let faults = verdict.reasons.iter().filter(|reason| !REMARKS.contains(&reason.code));
+    let faults: BTreeSet<usize> = faults.filter_map(|reason| reason.step).collect();
+    assert_eq!(faults, missed.iter().copied().collect());
+    missed
+}
+
+/// Behind the policer a walk is not judged, nor is anything towards a limit that nobody reached.
+#[test]
+fn a_step_that_does_not_meet_what_was_asked_is_one_that_the_verdict_finds_fault_with() {
+    let unreached = Bottleneck { direction: Direction::Upload, ..limit(LimitKind::NotReached) };
+    let deep = TcpStep { window_fraction: 4.0, buffer_delay_percent: Some(310.0), ..tcp(100.0) };
+    let steps = [
+        Step::Bottleneck(limit(LimitKind::Policer)),
+        Step::Bottleneck(unreached),
+        Step::Tcp(TcpStep { role: Role::Walk, ..tcp(10.0) }),
+        Step::Tcp(tcp(95.0)),
+        Step::Tcp(tcp(94.9)),
+        Step::Tcp(deep),
+        Step::Tcp(TcpStep { direction: Direction::Upload, ..tcp(10.0) }),
+    ];
+    let met = |place| is_met(&plan(), &steps, place);
+    let all: Vec<Option<bool>> = (0..=steps.len()).map(met).collect();
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(all, [None, None, None, yes, no, yes, None, None]);
+    assert_eq!(missed(&plan(), &steps), [4]);
+    let mut strict = plan();
+    strict.thresholds.efficiency_percent = Some(99.0);
+    strict.thresholds.buffer_delay_percent = Some(10.0);
+    assert_eq!(missed(&strict, &steps), [4, 5]);
+    let mut generous = plan();
+    generous.thresholds.throughput_percent = 94.0;
+    assert!(missed(&generous, &steps).is_empty());
 }
 
 #[test]

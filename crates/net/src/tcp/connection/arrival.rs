@@ -124,7 +124,7 @@ impl Connection {
         }
         if header.flags.has(Flags::SYN) {
             //= rfc5961 4.2
-            self.marks.set(Marks::ACK_NOW);
+            self.challenge_once(reaction);
             return;
         }
         if !header.flags.has(Flags::ACK) {
@@ -244,7 +244,7 @@ impl Connection {
     //= rfc5961 3.2
     fn on_reset(&mut self, header: &Header, reaction: &mut Reaction) {
         if header.sequence != self.expected {
-            self.marks.set(Marks::ACK_NOW);
+            self.challenge_once(reaction);
             return;
         }
         let end = match self.state {
@@ -259,6 +259,12 @@ impl Connection {
             | State::CloseWait => End::Reset,
         };
         self.end_as(end, reaction);
+    }
+
+    /// Unless an acknowledgement is due anyway, it may be forgone.
+    fn challenge_once(&mut self, reaction: &mut Reaction) {
+        reaction.challenged = !self.marks.has(Marks::ACK_NOW);
+        self.challenge();
     }
 
     pub(super) fn end_as(&mut self, end: End, reaction: &mut Reaction) {
@@ -319,7 +325,7 @@ impl Connection {
         let oldest = self.acknowledged.minus(u32::from(u16::MAX) << self.shifts.peer());
         //= rfc5961 5.2
         if acknowledgement.is_after(self.sent_end()) || acknowledgement.is_before(oldest) {
-            self.marks.set(Marks::ACK_NOW);
+            self.challenge_once(reaction);
             return false;
         }
         let moves_window = self.take_window(header);
@@ -327,12 +333,15 @@ impl Connection {
         let is_news = acknowledgement.is_after(self.acknowledged);
         let is_overtaken = acknowledgement.is_before(self.acknowledged);
         let has_sack = self.marks.has(Marks::SACK);
+        let is_repeated = !is_news && !is_overtaken && !moves_window && payload_bytes == 0;
+        reaction.duplicate_ack =
+            is_repeated && self.acknowledged != self.sent_end() && !header.flags.has(Flags::FIN);
         if is_overtaken {
             // Another has said more.
         } else if self.work.is_some() {
             // Payload that comes the other way is no sign of a loss.
             if is_news || has_sack || moves_window || payload_bytes == 0 {
-                self.work_on_ack(now, header);
+                reaction.rtt = self.work_on_ack(now, header);
             }
         } else if is_news {
             self.advance(now, profile, header);

@@ -2,7 +2,7 @@
 
 use fp_model::{Ecn, Time};
 
-use crate::tcp::connection::{Connection, Marks, State, Transmit};
+use crate::tcp::connection::{Connection, Marks, Resent, State, Transmit};
 use crate::tcp::header::{Flags, Header};
 use crate::tcp::options::{Options, Sacks, Timestamps};
 use crate::tcp::profile::Profile;
@@ -15,7 +15,7 @@ struct Text {
     start: Sequence,
     payload_bytes: u32,
     has_fin: bool,
-    is_retransmission: bool,
+    resent: Option<Resent>,
 }
 
 impl Connection {
@@ -50,6 +50,7 @@ impl Connection {
         if !self.marks.take(Marks::RETRANSMIT) {
             return self.pure_ack(now, profile);
         }
+        let resent = (self.next != self.initial).then_some(Resent::Syn);
         self.next = self.initial.plus(1);
         self.wait_for(now, self.round_trips(profile).timeout());
         let answers = self.state == State::SynReceived;
@@ -83,7 +84,7 @@ impl Connection {
                 sacks: Sacks::default(),
             },
         };
-        Some(self.without_payload(header))
+        Some(Transmit { resent, ..self.without_payload(header) })
     }
 
     fn synchronized(&mut self, now: Time, profile: &Profile) -> Option<Transmit> {
@@ -124,7 +125,7 @@ impl Connection {
             let has_fin = self.marks.has(Marks::FIN_SENT);
             let payload_bytes = under_way - u32::from(has_fin);
             let start = self.acknowledged;
-            let text = Text { start, payload_bytes, has_fin, is_retransmission: true };
+            let text = Text { start, payload_bytes, has_fin, resent: Some(Resent::Timeout) };
             return Some(self.text(now, profile, text));
         }
         let has_fin = self.has_fin_to_send();
@@ -141,11 +142,7 @@ impl Connection {
         if has_fin {
             self.on_fin_sent();
         }
-        Some(self.text(
-            now,
-            profile,
-            Text { start, payload_bytes, has_fin, is_retransmission: false },
-        ))
+        Some(self.text(now, profile, Text { start, payload_bytes, has_fin, resent: None }))
     }
 
     fn large(&mut self, now: Time, profile: &Profile, segment: &Segment) -> Transmit {
@@ -156,8 +153,12 @@ impl Connection {
             self.on_fin_sent();
         }
         let payload_bytes = segment.payload_bytes - u32::from(has_fin);
-        let is_retransmission = segment.is_retransmission;
-        self.text(now, profile, Text { start, payload_bytes, has_fin, is_retransmission })
+        let timeouts = self.work.as_ref().map_or(0, |work| work.sender.timeouts());
+        let resent = segment.is_retransmission.then_some(match timeouts {
+            0 => Resent::Fast,
+            _ => Resent::Timeout,
+        });
+        self.text(now, profile, Text { start, payload_bytes, has_fin, resent })
     }
 
     fn on_fin_sent(&mut self) {
@@ -177,9 +178,9 @@ impl Connection {
     }
 
     fn text(&mut self, now: Time, profile: &Profile, text: Text) -> Transmit {
-        let Text { start, payload_bytes, has_fin, is_retransmission } = text;
+        let Text { start, payload_bytes, has_fin, resent } = text;
         let end = start.plus(payload_bytes + u32::from(has_fin));
-        let is_new_payload = payload_bytes > 0 && !is_retransmission;
+        let is_new_payload = payload_bytes > 0 && resent.is_none();
         let tells_reduction = is_new_payload && self.marks.take(Marks::WINDOW_REDUCED);
         //= rfc9293 MUST-60
         //= rfc9293 MUST-61
@@ -195,7 +196,7 @@ impl Connection {
         };
         let position = self.sent_position(start);
         let header = self.acknowledging(now, profile, start, flags);
-        Transmit { header, position, payload_bytes, ecn }
+        Transmit { header, position, payload_bytes, ecn, resent }
     }
 
     fn has_sent_all(&self) -> bool {
@@ -277,6 +278,6 @@ impl Connection {
     }
 
     const fn without_payload(&self, header: Header) -> Transmit {
-        Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct }
+        Transmit { header, position: 0, payload_bytes: 0, ecn: Ecn::NotEct, resent: None }
     }
 }

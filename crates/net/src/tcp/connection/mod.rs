@@ -27,6 +27,8 @@ use crate::tcp::profile::{Profile, SHIFT_MAX};
 use crate::tcp::rtt::RoundTrips;
 use crate::tcp::sequence::Sequence;
 
+pub use work::Sending;
+
 /// RFC 6928: what a connection begins with, and goes on with after a rest.
 const WINDOW_SEGMENTS: u8 = 10;
 /// RFC 6298 section 2.1.
@@ -109,6 +111,19 @@ pub struct Transmit {
     pub position: u64,
     pub payload_bytes: u32,
     pub ecn: Ecn,
+    /// It was sent before, or a part of it.
+    pub resent: Option<Resent>,
+}
+
+/// Why a segment is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resent {
+    /// It opens the connection, and no answer has come.
+    Syn,
+    /// Nothing was heard for too long.
+    Timeout,
+    /// Later ones have arrived, or the end of what was sent is probed for.
+    Fast,
 }
 
 /// What a segment has done.
@@ -124,6 +139,13 @@ pub struct Reaction {
     pub received_bytes: u64,
     /// The peer sends no more.
     pub peer_closed: bool,
+    /// A round trip that was measured, of a connection at work: in 64 bytes there is no room for
+    /// when a segment left but for the millisecond.
+    pub rtt: Option<Duration>,
+    /// It acknowledged once more what was acknowledged before, while more was under way.
+    pub duplicate_ack: bool,
+    /// The peer is to be asked whether it meant that: see [`Connection::forgo_challenge`].
+    pub challenged: bool,
     pub end: Option<End>,
 }
 
@@ -263,6 +285,38 @@ impl Connection {
             | State::LastAck
             | State::TimeWait => {}
         }
+    }
+
+    /// What the application has written so far, of a connection that is established or was.
+    pub fn written(&self) -> u64 {
+        match &self.work {
+            Some(work) => work.sender.written(),
+            None => self.sent_position(self.next) + u64::from(self.unsent_bytes),
+        }
+    }
+
+    /// What the application has written and was not sent yet.
+    pub fn unsent_bytes(&self) -> u64 {
+        match &self.work {
+            Some(work) => work.sender.written() - work.sender.next(),
+            None => self.unsent_bytes.into(),
+        }
+    }
+
+    /// Where payload that arrives belongs in the stream of the peer.
+    pub fn position_of(&self, header: &Header) -> u64 {
+        self.received_position(header.sequence)
+    }
+
+    /// Asks the peer whether the connection still exists there: RFC 5961.
+    pub fn challenge(&mut self) {
+        self.marks.set(Marks::ACK_NOW);
+    }
+
+    /// A challenge is not sent after all: RFC 5961 section 7 has whoever speaks for many connections
+    /// ration them.
+    pub fn forgo_challenge(&mut self) {
+        self.marks.clear(Marks::ACK_NOW);
     }
 
     /// Ends the connection here and now; the peer is told.
@@ -438,13 +492,13 @@ struct StoredRoundTrip {
     variation: u16,
 }
 
-const ROUND_TRIP_UNIT_NANOS: u128 = 125_000;
+const ROUND_TRIP_UNIT_NANOS: u64 = 125_000;
 
 impl StoredRoundTrip {
     fn of(round_trips: &RoundTrips) -> Self {
         let units = |duration: Duration| {
-            let units = duration.as_nanos().div_ceil(ROUND_TRIP_UNIT_NANOS);
-            u16::try_from(units).unwrap_or(u16::MAX)
+            let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+            u16::try_from(nanos.div_ceil(ROUND_TRIP_UNIT_NANOS)).unwrap_or(u16::MAX)
         };
         Self {
             smoothed: round_trips.smoothed().map_or(0, |smoothed| units(smoothed).max(1)),
@@ -453,8 +507,7 @@ impl StoredRoundTrip {
     }
 
     fn resumed(self, timeouts: crate::tcp::rtt::Timeouts, backoff: u8) -> RoundTrips {
-        let duration =
-            |units: u16| Duration::from_nanos(u64::from(units) * ROUND_TRIP_UNIT_NANOS as u64);
+        let duration = |units: u16| Duration::from_nanos(u64::from(units) * ROUND_TRIP_UNIT_NANOS);
         let smoothed = (self.smoothed > 0).then(|| duration(self.smoothed));
         RoundTrips::resumed(timeouts, smoothed, duration(self.variation), backoff.into())
     }

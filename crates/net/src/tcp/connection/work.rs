@@ -28,7 +28,26 @@ pub(crate) struct Work {
     rest_at: Time,
 }
 
+/// How a connection at work sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    pub congestion_window_bytes: u64,
+    /// The largest window that the peer has offered.
+    pub window_max_bytes: u64,
+    /// How long that window was what held the sender back.
+    pub window_limited: Duration,
+    /// Smoothed; `None` before the first sample.
+    pub rtt: Option<Duration>,
+    /// Payload of a full segment, options taken off.
+    pub segment_bytes: u32,
+}
+
 impl Connection {
+    /// `None`: it rests.
+    pub fn sending(&self, now: Time) -> Option<Sending> {
+        self.work.as_ref().map(|work| work.sender.sending(now))
+    }
+
     /// The work of this connection, begun where it has none yet.
     pub(crate) fn work_on(&mut self, now: Time, profile: &Profile) -> &mut Work {
         let work = match self.work.take() {
@@ -110,8 +129,8 @@ impl Connection {
         if self.marks.has(Marks::ALARM) { self.alarm.instant(now) - timeout } else { now }.min(now)
     }
 
-    /// Hands an acknowledgement to the sender.
-    pub(crate) fn work_on_ack(&mut self, now: Time, header: &Header) {
+    /// Hands an acknowledgement to the sender; gives the round trip it measured.
+    pub(crate) fn work_on_ack(&mut self, now: Time, header: &Header) -> Option<Duration> {
         let next = self.sent_position(header.acknowledgement);
         let window_bytes = self.window_bytes().into();
         let echo = self.echo(now, header);
@@ -120,18 +139,19 @@ impl Connection {
             start: self.sent_position(*start),
             end: self.sent_position(*end),
         });
-        let Some(work) = &self.work else { return };
+        let work = self.work.as_ref()?;
         let sacks = match self.marks.has(Marks::SACK) {
             true => SackBlocks::told(blocks, next, work.sender.sent_end()),
             false => SackBlocks::default(),
         };
-        let Some(work) = &mut self.work else { return };
-        work.sender.on_ack(now, &Ack { next, window_bytes, echo, sacks });
+        let work = self.work.as_mut()?;
+        let rtt = work.sender.on_ack(now, &Ack { next, window_bytes, echo, sacks });
         work.stay(now);
         if header.acknowledgement.is_after(self.acknowledged) {
             self.acknowledge_to(header.acknowledgement);
         }
         self.follow_sender();
+        rtt
     }
 
     fn echo(&self, now: Time, header: &Header) -> Echo {

@@ -5,6 +5,7 @@ use fp_model::{Sender as Writes, Time};
 
 use super::{Phase, Sender, Settings};
 use crate::tcp::congestion::Congestion;
+use crate::tcp::connection::Sending;
 use crate::tcp::rtt::RoundTrips;
 use crate::tcp::{Ack, Segment};
 
@@ -136,6 +137,16 @@ impl Sender {
     /// The congestion window in segments.
     pub(crate) const fn window_segments(&self) -> f64 {
         self.congestion.window
+    }
+
+    pub(crate) fn sending(&self, now: Time) -> Sending {
+        Sending {
+            congestion_window_bytes: self.congestion_window_bytes(),
+            window_max_bytes: self.window_max,
+            window_limited: self.window_limited(now),
+            rtt: self.rtt.smoothed(),
+            segment_bytes: self.settings.segment_bytes,
+        }
     }
 
     /// The acknowledgement that comes next tells of a mark of the network's. `true`: the window was

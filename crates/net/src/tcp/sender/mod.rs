@@ -448,8 +448,8 @@ impl Sender {
             }
             Phase::Open | Phase::Loss { .. } => {
                 if advanced && !is_marked && self.usage.may_grow(&self.congestion) {
-                    let rtt = self.rtt.smoothed().unwrap_or_default();
-                    self.congestion.on_delivered(now, delivered, rtt);
+                    let rtt_min = self.rtt.min().unwrap_or_default();
+                    self.congestion.on_delivered(now, delivered, rtt_min);
                 }
             }
         }
@@ -497,6 +497,7 @@ impl Sender {
             Phase::Open => self.reduce(),
         };
         self.phase = Phase::Loss { end: self.next, before };
+        self.congestion.on_timeout();
         self.flight.lose_overdue(now, self.rtt.smoothed().unwrap_or_default());
         self.duplicates = 0;
         self.congestion.window = f64::from(self.flight.in_flight()) + 1.0;

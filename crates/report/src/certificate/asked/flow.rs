@@ -4,7 +4,7 @@ use fp_model::Rate;
 
 use crate::document::Fact;
 use crate::stored::fields::Fields;
-use crate::text::{grouped, rate};
+use crate::text::{grouped, rate, unknown};
 
 pub(super) const TOLD: [&str; 4] = ["flows", "timing", "profile", "lines"];
 
@@ -22,9 +22,9 @@ pub(super) fn facts(plan: Fields<'_>) -> Vec<Fact> {
         facts.push(Fact::new("Profile", profile));
     }
     let timing = plan.inside("timing");
-    facts.push(Fact::new("Steady time", timing.nanoseconds("steady_ns")));
+    facts.push(Fact::new("Steady time", seconds(timing, "steady_ns")));
     if timing.number("warm_up_ns").is_some_and(|nanos| nanos > 0.0) {
-        facts.push(Fact::new("Warm-up", timing.nanoseconds("warm_up_ns")));
+        facts.push(Fact::new("Warm-up", seconds(timing, "warm_up_ns")));
     }
     let lines = plan.inside("lines");
     for (name, field) in [("download", "download_bps"), ("upload", "upload_bps")] {
@@ -34,6 +34,11 @@ pub(super) fn facts(plan: Fields<'_>) -> Vec<Fact> {
         }
     }
     facts
+}
+
+/// As it was asked for, which is no more than milliseconds.
+fn seconds(timing: Fields<'_>, field: &str) -> String {
+    timing.number(field).map_or_else(unknown, |nanos| format!("{} s", (nanos / 1e6).round() / 1e3))
 }
 
 fn fact(flow: Fields<'_>) -> Fact {
@@ -46,12 +51,18 @@ fn fact(flow: Fields<'_>) -> Fact {
                 Some(1) => String::from("1 connection"),
                 _ => format!("{} connections", load.grouped("connections")),
             };
-            format!("TCP over {family}, {connections}, {}", load.word("congestion_control"))
+            let own = match load.inside("engine").word("kind") {
+                "user" => "fullpipe's own ",
+                _ => "",
+            };
+            let control = load.word("congestion_control");
+            format!("{own}TCP over {family}, {connections}, {control}")
         }
         _ => format!("UDP over {family}"),
     };
+    let layer = if load.word("kind") == "tcp" { "l4" } else { "l2" };
     let pace = match load.inside("pace").count("rate_bps") {
-        Some(bps) => format!(", {}", rate(Rate::bps(bps))),
+        Some(bps) => format!(", {} {layer}", rate(Rate::bps(bps))),
         None => String::new(),
     };
     let direction = spec.word("direction");

@@ -112,7 +112,11 @@ fn shown(value: &Value, unit: &str) -> Option<String> {
         Value::Array(values) => {
             let each: Option<Vec<String>> = values.iter().map(|value| shown(value, "")).collect();
             let each = each.filter(|each| !each.is_empty())?;
-            let unit = if unit == "_bytes" { " bytes" } else { "" };
+            let unit = match unit {
+                "_bytes" => " bytes",
+                "_percent" => " %",
+                _ => "",
+            };
             Some(each.join(", ") + unit)
         }
     }

@@ -3,6 +3,7 @@
 mod flow;
 mod inputs;
 mod rfc6349;
+mod stress;
 mod y1564;
 
 use crate::document::Fact;
@@ -16,6 +17,7 @@ pub(super) fn facts(method: &str, plan: Fields<'_>) -> Vec<Fact> {
         "rfc6349" => (rfc6349::facts(plan), &rfc6349::TOLD),
         "flow" => (flow::facts(plan), &flow::TOLD),
         "y1564" => (y1564::facts(plan), &y1564::TOLD),
+        "stress" => (stress::facts(plan), &stress::TOLD),
         _ => (Vec::new(), &[]),
     };
     let is_told = |name: &str| LEFT_OUT.contains(&name) || told.contains(&name);

@@ -2,6 +2,7 @@
 
 use pdf_writer::types::StructRole;
 
+use super::font::Weight;
 use super::press::{MARGIN, Press, Type};
 use super::tree::NodeId;
 use super::wrap::wrap;
@@ -25,7 +26,7 @@ pub(super) const fn ink(tone: Tone) -> Ink {
 
 pub(super) fn title(press: &mut Press, text: &str) {
     let node = press.node(StructRole::H1);
-    for line in wrap(text, &press.fonts.bold, TITLE.size, press.width()) {
+    for line in wrap(text, press.face(Weight::Bold), TITLE.size, press.width()) {
         press.at += 19.0;
         let foot = press.at;
         press.print(node, |press| press.words((MARGIN, foot), &line, TITLE));
@@ -53,7 +54,7 @@ pub(super) fn heading(press: &mut Press, text: &str, least: f64) {
 pub(super) fn text(press: &mut Press, text: &str) {
     press.space(4.0);
     let node = press.node(StructRole::P);
-    for line in wrap(text, &press.fonts.regular, TEXT.size, press.width()) {
+    for line in wrap(text, press.face(Weight::Regular), TEXT.size, press.width()) {
         press.need(LEADING);
         press.at += LEADING;
         let foot = press.at - 3.0;
@@ -70,7 +71,7 @@ pub(super) fn list(press: &mut Press, items: &[String]) {
         let entry = press.tree.add(list, StructRole::LI);
         let (dot, body) =
             (press.tree.add(entry, StructRole::Lbl), press.tree.add(entry, StructRole::LBody));
-        let lines = wrap(item, &press.fonts.regular, TEXT.size, press.width() - INDENT);
+        let lines = wrap(item, press.face(Weight::Regular), TEXT.size, press.width() - INDENT);
         press.need(LEADING * lines.len().min(3) as f64);
         for (place, line) in lines.iter().enumerate() {
             press.need(LEADING);
@@ -107,7 +108,8 @@ pub(super) fn verdict(press: &mut Press, banner: &Banner) {
     });
     let from = start + width + 16.0;
     let letters = Type::regular(10.5);
-    let lines = wrap(&banner.sentence, &press.fonts.regular, letters.size, right - from - 10.0);
+    let lines =
+        wrap(&banner.sentence, press.face(Weight::Regular), letters.size, right - from - 10.0);
     let first = top + 23.0 - (lines.len() as f64 - 1.0) * 6.5;
     press.print(node, |press| {
         for (place, line) in lines.iter().enumerate() {
@@ -139,7 +141,7 @@ fn row(press: &mut Press, list: NodeId, facts: &[Fact]) {
     let cells: Vec<[Vec<String>; 2]> = facts
         .iter()
         .map(|fact| {
-            let font = &press.fonts.regular;
+            let font = press.face(Weight::Regular);
             let room = column - NAMES - 8.0;
             [wrap(&fact.name, font, NAME.size, NAMES), wrap(&fact.text, font, TEXT.size, room)]
         })

@@ -8,15 +8,13 @@ use pdf_writer::types::{
 use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 
 use super::PdfError;
-use super::font::Font;
-use super::press::{MARGIN, Press, Type};
+use super::font::{Font, Style};
+use super::press::{MARGIN, Press, Type, name};
 use super::tree::{Kid, Tree};
 use crate::document::Document;
 use crate::document::draw::Ink;
 
 const LEVEL: u8 = 6;
-const REGULAR: Name<'_> = Name(b"R");
-const BOLD: Name<'_> = Name(b"B");
 
 /// Numbers of objects, in the order in which they are asked for.
 struct Numbers(i32);
@@ -37,8 +35,8 @@ struct Places {
     catalog: Ref,
     pages: Vec<Ref>,
     page_tree: Ref,
-    regular: Ref,
-    bold: Ref,
+    /// Those of which letters are used.
+    fonts: Vec<(Style, Ref)>,
     nodes: Vec<Ref>,
     outline: Ref,
 }
@@ -46,19 +44,20 @@ struct Places {
 pub(super) fn write(mut press: Press, document: &Document) -> Result<Vec<u8>, PdfError> {
     feet(&mut press, &document.foot);
     let mut numbers = Numbers(0);
+    let used = Style::ALL.into_iter().filter(|style| !press.fonts.of(*style).used.is_empty());
     let places = Places {
         catalog: numbers.next(),
         pages: numbers.several(press.pages.len()),
         page_tree: numbers.next(),
-        regular: numbers.next(),
-        bold: numbers.next(),
+        fonts: used.map(|style| (style, numbers.next())).collect(),
         nodes: numbers.several(press.tree.nodes.len()),
         outline: numbers.next(),
     };
     let mut pdf = Pdf::new();
     pages(&mut pdf, &mut numbers, &mut press, &places);
-    font(&mut pdf, &mut numbers, places.regular, &press.fonts.regular)?;
-    font(&mut pdf, &mut numbers, places.bold, &press.fonts.bold)?;
+    for (style, place) in &places.fonts {
+        font(&mut pdf, &mut numbers, *place, press.fonts.of(*style))?;
+    }
     let tree = nodes(&mut pdf, &mut numbers, &press.tree, &places);
     outline(&mut pdf, &mut numbers, &press, &places);
     let info = numbers.next();
@@ -106,7 +105,9 @@ fn pages(pdf: &mut Pdf, numbers: &mut Numbers, press: &mut Press, places: &Place
         page.struct_parents(number as i32).tab_order(TabOrder::StructureOrder);
         let mut resources = page.resources();
         let mut fonts = resources.fonts();
-        fonts.pair(REGULAR, places.regular).pair(BOLD, places.bold);
+        for (style, place) in &places.fonts {
+            fonts.pair(name(*style), *place);
+        }
         fonts.finish();
         resources.finish();
         page.finish();

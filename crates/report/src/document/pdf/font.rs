@@ -1,6 +1,6 @@
-//! The two faces of the built-in font: how wide words are, and which of their letters a document uses.
+//! The built-in fonts: how wide words are, and which of their letters a document uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use subsetter::GlyphRemapper;
 use ttf_parser::Face;
@@ -9,6 +9,7 @@ use super::PdfError;
 
 const REGULAR: &[u8] = include_bytes!("../../../fonts/Roboto-Regular.ttf");
 const BOLD: &[u8] = include_bytes!("../../../fonts/Roboto-Bold.ttf");
+const SYMBOLS: &[u8] = include_bytes!("../../../fonts/DejaVuSans-Symbols.ttf");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
@@ -16,9 +17,31 @@ pub(super) enum Weight {
     Bold,
 }
 
+/// A font of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    Regular,
+    Bold,
+    /// For what the others have no letter for; of one weight.
+    Symbols,
+}
+
+impl Style {
+    pub(super) const ALL: [Self; 3] = [Self::Regular, Self::Bold, Self::Symbols];
+}
+
 pub(super) struct Fonts {
-    pub(super) regular: Font,
-    pub(super) bold: Font,
+    regular: Font,
+    bold: Font,
+    symbols: Font,
+    /// What no font has a letter for: a question mark stands for it.
+    lacking: BTreeSet<char>,
+}
+
+/// A part of a text that one font has, as the document has it: two bytes for each letter.
+pub(super) struct Run {
+    pub(super) style: Style,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Fonts {
@@ -26,26 +49,83 @@ impl Fonts {
         Ok(Self {
             regular: Font::new("Roboto-Regular", REGULAR)?,
             bold: Font::new("Roboto-Bold", BOLD)?,
+            symbols: Font::new("DejaVuSans-Symbols", SYMBOLS)?,
+            lacking: BTreeSet::new(),
         })
     }
 
-    pub(super) const fn of(&self, weight: Weight) -> &Font {
-        match weight {
-            Weight::Regular => &self.regular,
-            Weight::Bold => &self.bold,
+    pub(super) const fn of(&self, style: Style) -> &Font {
+        match style {
+            Style::Regular => &self.regular,
+            Style::Bold => &self.bold,
+            Style::Symbols => &self.symbols,
         }
     }
 
-    pub(super) const fn of_mut(&mut self, weight: Weight) -> &mut Font {
-        match weight {
-            Weight::Regular => &mut self.regular,
-            Weight::Bold => &mut self.bold,
+    const fn of_mut(&mut self, style: Style) -> &mut Font {
+        match style {
+            Style::Regular => &mut self.regular,
+            Style::Bold => &mut self.bold,
+            Style::Symbols => &mut self.symbols,
         }
     }
 
-    /// Whether the document has letters that neither face shows as they are.
-    pub(super) const fn lack_letters(&self) -> bool {
-        self.regular.lacks_letters || self.bold.lacks_letters
+    pub(super) const fn face(&self, weight: Weight) -> TypeFace<'_> {
+        TypeFace { fonts: self, weight }
+    }
+
+    pub(super) const fn lacking(&self) -> &BTreeSet<char> {
+        &self.lacking
+    }
+
+    /// The letters are then known to be used, and those that there are none for.
+    pub(super) fn encoded(&mut self, text: &str, weight: Weight) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for c in text.chars() {
+            let (style, letter) = self.letter(c, weight);
+            if letter.shown == '?' && c != '?' {
+                self.lacking.insert(c);
+            }
+            let number = self.of_mut(style).used(letter).to_be_bytes();
+            match runs.last_mut() {
+                Some(run) if run.style == style => run.bytes.extend(number),
+                _ => runs.push(Run { style, bytes: number.to_vec() }),
+            }
+        }
+        runs
+    }
+
+    /// Of the first font that has it; a question mark where none has.
+    fn letter(&self, c: char, weight: Weight) -> (Style, Letter) {
+        let shown = match c {
+            // A blank that does not end a line is as wide as one that does.
+            '\u{a0}' | '\u{202f}' => ' ',
+            c => c,
+        };
+        let own = match weight {
+            Weight::Regular => Style::Regular,
+            Weight::Bold => Style::Bold,
+        };
+        let of = |style: Style| Some((style, self.of(style).letter(shown)?));
+        of(own).or_else(|| of(Style::Symbols)).unwrap_or_else(|| {
+            let none = Letter { glyph: 0, shown: '?', width: 0.0 };
+            (own, self.of(own).letter('?').unwrap_or(none))
+        })
+    }
+}
+
+/// Letters of a weight, whichever fonts they are of.
+#[derive(Clone, Copy)]
+pub(super) struct TypeFace<'a> {
+    fonts: &'a Fonts,
+    weight: Weight,
+}
+
+impl TypeFace<'_> {
+    /// In points.
+    pub(super) fn width(self, text: &str, size: f64) -> f64 {
+        let widths = text.chars().map(|c| self.fonts.letter(c, self.weight).1.width);
+        widths.sum::<f64>() * size / 1000.0
     }
 }
 
@@ -56,8 +136,6 @@ pub(super) struct Font {
     pub(super) letters: GlyphRemapper,
     /// By the letter's number in the document: what it stands for, and its width.
     pub(super) used: BTreeMap<u16, (char, f32)>,
-    /// A question mark stood for another letter.
-    lacks_letters: bool,
 }
 
 /// A letter in the font.
@@ -72,42 +150,21 @@ struct Letter {
 impl Font {
     fn new(name: &'static str, data: &'static [u8]) -> Result<Self, PdfError> {
         let face = Face::parse(data, 0)?;
-        let (letters, used) = (GlyphRemapper::new(), BTreeMap::new());
-        Ok(Self { name, data, face, letters, used, lacks_letters: false })
+        Ok(Self { name, data, face, letters: GlyphRemapper::new(), used: BTreeMap::new() })
     }
 
-    /// What the font has no letter for is shown as a question mark.
-    fn letter(&self, c: char) -> Letter {
-        let shown = match c {
-            // A blank that does not end a line is as wide as one that does.
-            '\u{a0}' | '\u{202f}' => ' ',
-            c => c,
-        };
-        let (shown, id) = match self.face.glyph_index(shown) {
-            Some(id) => (shown, id),
-            None => ('?', self.face.glyph_index('?').unwrap_or_default()),
-        };
+    fn letter(&self, shown: char) -> Option<Letter> {
+        let id = self.face.glyph_index(shown)?;
         let advance = self.face.glyph_hor_advance(id).unwrap_or_default();
         let width = f64::from(advance) * 1000.0 / f64::from(self.face.units_per_em());
-        Letter { glyph: id.0, shown, width }
+        Some(Letter { glyph: id.0, shown, width })
     }
 
-    /// In points.
-    pub(super) fn width(&self, text: &str, size: f64) -> f64 {
-        text.chars().map(|c| self.letter(c).width).sum::<f64>() * size / 1000.0
-    }
-
-    /// As the document has it: two bytes for each letter, which is then known to be used.
-    pub(super) fn encoded(&mut self, text: &str) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(2 * text.len());
-        for c in text.chars() {
-            let letter = self.letter(c);
-            self.lacks_letters |= letter.shown == '?' && c != '?';
-            let number = self.letters.remap(letter.glyph);
-            self.used.entry(number).or_insert((letter.shown, letter.width as f32));
-            bytes.extend(number.to_be_bytes());
-        }
-        bytes
+    /// Its number in the document.
+    fn used(&mut self, letter: Letter) -> u16 {
+        let number = self.letters.remap(letter.glyph);
+        self.used.entry(number).or_insert((letter.shown, letter.width as f32));
+        number
     }
 }
 
@@ -119,7 +176,7 @@ mod tests {
     fn figures_are_all_as_wide_as_each_other() {
         let fonts = Fonts::new().unwrap();
         for weight in [Weight::Regular, Weight::Bold] {
-            let width = |digit: char| fonts.of(weight).width(&digit.to_string(), 10.0);
+            let width = |digit: char| fonts.face(weight).width(&digit.to_string(), 10.0);
             assert!(('0'..='9').all(|digit| (width(digit) - width('0')).abs() < 1e-9));
         }
     }
@@ -127,18 +184,30 @@ mod tests {
     #[test]
     fn a_letter_that_is_not_there_is_noticed_and_a_question_mark_is_not() {
         let mut fonts = Fonts::new().unwrap();
-        fonts.bold.encoded("who? Zürich, Ελλάδα");
-        assert!(!fonts.lack_letters());
-        fonts.bold.encoded("東京");
-        assert!(fonts.lack_letters());
+        fonts.encoded("who? Zürich, Ελλάδα, Łódź, Київ, Hà Nội, Ἀθῆναι", Weight::Bold);
+        assert!(fonts.lacking().is_empty());
+        fonts.encoded("東京 and 京都", Weight::Regular);
+        assert_eq!(fonts.lacking().iter().collect::<String>(), "京東都");
+    }
+
+    #[test]
+    fn a_sign_that_one_font_lacks_is_of_another() {
+        let mut fonts = Fonts::new().unwrap();
+        let runs = fonts.encoded("a → b ∞", Weight::Bold);
+        let styles: Vec<Style> = runs.iter().map(|run| run.style).collect();
+        assert_eq!(styles, [Style::Bold, Style::Symbols, Style::Bold]);
+        // Roboto has the sign of infinity itself.
+        assert_eq!(runs.iter().map(|run| run.bytes.len()).collect::<Vec<_>>(), [4, 2, 8]);
+        fonts.encoded("Երևան, თბილისი, ✓", Weight::Regular);
+        assert!(fonts.lacking().is_empty());
     }
 
     #[test]
     fn the_font_has_every_letter_that_documents_use_of_themselves() {
         let font = Fonts::new().unwrap().regular;
         for c in "×±µ–…%≥≤·°äößÉŁЖΩ€".chars() {
-            assert_eq!(font.letter(c).shown, c);
+            assert!(font.letter(c).is_some(), "{c}");
         }
-        assert_eq!(font.letter('漢').shown, '?');
+        assert!(font.letter('漢').is_none());
     }
 }

@@ -9,6 +9,8 @@ mod table;
 mod tree;
 mod wrap;
 
+use std::collections::BTreeSet;
+
 use super::{Block, Document};
 use press::Press;
 
@@ -30,8 +32,16 @@ impl Paper {
     }
 }
 
-const LETTERS_LACK: &str = "The font of this file has Latin, Greek and Cyrillic letters. Where a \
-                            question mark stands for another one, the same document as HTML shows it.";
+/// More letters are counted, not named.
+const LACKING_MAX: usize = 12;
+
+/// A document as a file.
+#[derive(Clone, Debug)]
+pub struct PdfFile {
+    pub bytes: Vec<u8>,
+    /// A sentence on what stands in it as a question mark, if anything does.
+    pub lacks: Option<String>,
+}
 
 /// Why a document could not be made: a fault of this program, not of the document.
 #[derive(Debug, thiserror::Error)]
@@ -46,16 +56,34 @@ pub enum PdfError {
 ///
 /// # Errors
 /// A fault of the program.
-pub fn pdf(document: &Document, paper: Paper) -> Result<Vec<u8>, PdfError> {
+pub fn pdf(document: &Document, paper: Paper) -> Result<PdfFile, PdfError> {
     let mut press = Press::new(paper)?;
     blocks::title(&mut press, &document.title);
     for (place, block) in document.blocks.iter().enumerate() {
         print(&mut press, block, &document.blocks[place + 1..]);
     }
-    if press.fonts.lack_letters() {
-        blocks::text(&mut press, LETTERS_LACK);
+    let lacks = lacks(press.fonts.lacking());
+    if let Some(sentence) = &lacks {
+        blocks::text(&mut press, sentence);
     }
-    file::write(press, document)
+    Ok(PdfFile { bytes: file::write(press, document)?, lacks })
+}
+
+/// By their numbers: whatever reads this may lack the letters as well.
+fn lacks(letters: &BTreeSet<char>) -> Option<String> {
+    if letters.is_empty() {
+        return None;
+    }
+    let named = letters.iter().take(LACKING_MAX).map(|letter| format!("U+{:04X}", *letter as u32));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match letters.len().saturating_sub(LACKING_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "The fonts of this file have no letter for {named}{more}: a question mark stands for each of \
+         them. The same document as HTML shows them."
+    ))
 }
 
 fn print(press: &mut Press, block: &Block, rest: &[Block]) {
@@ -80,5 +108,36 @@ const fn least_height(rest: &[Block]) -> f64 {
         [Block::Table(_), ..] => 70.0,
         [_, ..] => 40.0,
         [] => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(text: &str) -> PdfFile {
+        let blocks = vec![Block::Text(text.to_owned())];
+        let document = Document { title: String::from("Test"), foot: String::from("1"), blocks };
+        pdf(&document, Paper::A4).unwrap()
+    }
+
+    #[test]
+    fn letters_that_no_font_has_are_named_by_their_numbers() {
+        assert_eq!(made("Zürich → Łódź, Київ?").lacks, None);
+        // U+4EAC and U+6771, each as often as it comes.
+        let sentence = "The fonts of this file have no letter for U+4EAC, U+6771: a question mark \
+                        stands for each of them. The same document as HTML shows them.";
+        assert_eq!(made("東京, 京").lacks.as_deref(), Some(sentence));
+    }
+
+    #[test]
+    fn of_very_many_letters_the_first_are_named_and_the_others_counted() {
+        let sentence = |count: u32| {
+            let letters: BTreeSet<char> =
+                (0x4e00..0x4e00 + count).flat_map(char::from_u32).collect();
+            lacks(&letters).unwrap()
+        };
+        assert!(sentence(12).contains("U+4E0A, U+4E0B: a question mark"), "{}", sentence(12));
+        assert!(sentence(13).contains("U+4E0B and 1 more: a question mark"), "{}", sentence(13));
     }
 }

@@ -4,7 +4,7 @@
 use pdf_writer::types::StructRole;
 use pdf_writer::{Content, Name, Str};
 
-use super::font::{Fonts, Weight};
+use super::font::{Fonts, Style, TypeFace, Weight};
 use super::tree::{NodeId, Tree};
 use super::{Paper, PdfError};
 use crate::document::draw::{Ink, Pen, Point};
@@ -135,16 +135,15 @@ impl Press {
             return;
         }
         let up = self.size().1 - foot;
-        let bytes = self.fonts.of_mut(letters.weight).encoded(text);
-        let name = match letters.weight {
-            Weight::Regular => Name(b"R"),
-            Weight::Bold => Name(b"B"),
-        };
+        let runs = self.fonts.encoded(text, letters.weight);
         let [red, green, blue] = shares(letters.ink);
         let content = self.ink(page);
-        content.begin_text().set_font(name, letters.size as f32);
-        content.set_fill_rgb(red, green, blue);
-        content.next_line(left as f32, up as f32).show(Str(&bytes)).end_text();
+        content.begin_text().set_fill_rgb(red, green, blue);
+        content.next_line(left as f32, up as f32);
+        for run in runs {
+            content.set_font(name(run.style), letters.size as f32).show(Str(&run.bytes));
+        }
+        content.end_text();
     }
 
     /// Up to `right`.
@@ -154,7 +153,11 @@ impl Press {
     }
 
     pub(super) fn width_of(&self, text: &str, letters: Type) -> f64 {
-        self.fonts.of(letters.weight).width(text, letters.size)
+        self.face(letters.weight).width(text, letters.size)
+    }
+
+    pub(super) const fn face(&self, weight: Weight) -> TypeFace<'_> {
+        self.fonts.face(weight)
     }
 
     pub(super) fn line(&mut self, points: &[Point], pen: Pen) {
@@ -197,6 +200,15 @@ impl Press {
             };
         }
         content.close_path().fill_nonzero();
+    }
+}
+
+/// A font's name on every page.
+pub(super) const fn name(style: Style) -> Name<'static> {
+    match style {
+        Style::Regular => Name(b"R"),
+        Style::Bold => Name(b"B"),
+        Style::Symbols => Name(b"S"),
     }
 }
 

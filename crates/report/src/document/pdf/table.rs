@@ -3,7 +3,7 @@
 use pdf_writer::types::StructRole;
 
 use super::blocks::ink;
-use super::font::Weight;
+use super::font::{TypeFace, Weight};
 use super::press::{MARGIN, Press, Type};
 use super::tree::NodeId;
 use super::wrap::{widest_word, wrap};
@@ -12,6 +12,7 @@ use crate::document::{Cell, Column, Side, Table, Tone};
 
 const CAPTION: Type = Type::bold(10.0);
 const NOTE: Type = Type::regular(8.0).in_ink(Ink::Grey);
+const NOTE_LEADING: f64 = 10.5;
 /// The first at which the table is no wider than the page.
 const SIZES: [f64; 6] = [8.0, 7.6, 7.2, 6.8, 6.4, 6.0];
 /// Between columns, and between figures and words behind them.
@@ -52,7 +53,7 @@ pub(super) fn table(press: &mut Press, table: &Table) {
     let rows = |count: usize| -> f64 {
         (0..count).map(|row| row_height(press, table, &grid, row)).sum::<f64>()
     };
-    let whole = 18.0 + head_height + rows(table.rows.len());
+    let whole = 18.0 + head_height + rows(table.rows.len()) + notes_height(press, table);
     // A caption without a row would be lost.
     let least = if whole <= WHOLE { whole } else { 18.0 + head_height + rows(3) };
     press.need(least);
@@ -65,7 +66,10 @@ pub(super) fn table(press: &mut Press, table: &Table) {
     let row = press.tree.add(node, StructRole::TR);
     head(press, table, &grid, &heads, Some(row));
     for (place, cells) in table.rows.iter().enumerate() {
-        let height = row_height(press, table, &grid, place);
+        let is_last = place + 1 == table.rows.len();
+        // A note does not stand alone on the next page.
+        let note = if is_last { notes_height(press, table) } else { 0.0 };
+        let height = row_height(press, table, &grid, place) + note;
         if press.need(height) {
             head(press, table, &grid, &heads, None);
         }
@@ -77,12 +81,21 @@ pub(super) fn table(press: &mut Press, table: &Table) {
     press.at += 4.0;
 }
 
+fn notes_height(press: &Press, table: &Table) -> f64 {
+    let lines = table.note.as_ref().map(|note| note_lines(press, note).len());
+    lines.map_or(0.0, |lines| 2.0 + NOTE_LEADING * lines as f64)
+}
+
+fn note_lines(press: &Press, note: &str) -> Vec<String> {
+    wrap(note, press.face(Weight::Regular), NOTE.size, press.width())
+}
+
 fn notes(press: &mut Press, note: &str) {
     let node = press.node(StructRole::P);
     press.at += 2.0;
-    for line in wrap(note, &press.fonts.regular, NOTE.size, press.width()) {
-        press.need(10.5);
-        press.at += 10.5;
+    for line in note_lines(press, note) {
+        press.need(NOTE_LEADING);
+        press.at += NOTE_LEADING;
         let foot = press.at - 2.0;
         press.print(node, |press| press.words((MARGIN, foot), &line, NOTE));
     }
@@ -119,7 +132,7 @@ struct Wanted {
 impl Wanted {
     fn of(press: &Press, table: &Table, column: usize, size: f64) -> Self {
         let Column { head, side } = &table.columns[column];
-        let (regular, bold) = (&press.fonts.regular, &press.fonts.bold);
+        let [regular, bold] = [Weight::Regular, Weight::Bold].map(|weight| press.face(weight));
         let cells = || table.rows.iter().filter_map(|row| row.get(column));
         let whole = |cell: &Cell| font(press, cell).width(&cell.text, size);
         let word = |cell: &Cell| widest_word(&cell.text, font(press, cell), size);
@@ -135,8 +148,8 @@ impl Wanted {
     }
 }
 
-fn font<'a>(press: &'a Press, cell: &Cell) -> &'a super::font::Font {
-    press.fonts.of(weight(cell))
+const fn font<'a>(press: &'a Press, cell: &Cell) -> TypeFace<'a> {
+    press.face(weight(cell))
 }
 
 const fn weight(cell: &Cell) -> Weight {
@@ -161,7 +174,7 @@ fn shared(wanted: &[Wanted], room: f64) -> Vec<f64> {
 
 fn heads(press: &Press, table: &Table, grid: &Grid) -> Vec<Vec<String>> {
     let head = |(column, width): (&Column, &f64)| {
-        wrap(&column.head, &press.fonts.bold, grid.size, *width + 0.01)
+        wrap(&column.head, press.face(Weight::Bold), grid.size, *width + 0.01)
     };
     table.columns.iter().zip(&grid.widths).map(head).collect()
 }

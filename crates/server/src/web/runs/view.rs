@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_model::{Direction, Rate, Sample, Trial};
+use fp_model::{Observation, Rate, Sample, Trial};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,7 +19,7 @@ const LINES_MAX: usize = 200;
 pub(super) enum Event {
     TrialStarted { t_s: f64, trial: Trial },
     Sample { flow: usize, sample: Slot },
-    TrialFinished {},
+    TrialFinished { observation: Observation },
     Result { result: Outcome },
 }
 
@@ -46,6 +46,7 @@ pub(super) struct Slot {
     retransmitted_bytes: Option<u64>,
     rtt_us: Option<f64>,
     cwnd_bytes: Option<u64>,
+    active_connections: Option<u32>,
 }
 
 impl Slot {
@@ -61,6 +62,7 @@ impl Slot {
             retransmitted_bytes: self.retransmitted_bytes,
             rtt: self.rtt_us.map(|us| seconds(us / 1e6)),
             cwnd_bytes: self.cwnd_bytes,
+            active_connections: self.active_connections,
         }
     }
 }
@@ -114,8 +116,17 @@ pub(super) struct TrialView {
     flows: Vec<FlowView>,
     /// The rate received in the steady time, in words.
     summary: Option<String>,
+    /// The same as figures, once the trial has ended.
+    received_bps: Received,
     /// One for each flow.
     series: Vec<Series>,
+}
+
+/// What arrived in the steady time of a trial, each direction by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub(super) struct Received {
+    download: Option<f64>,
+    upload: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -154,6 +165,8 @@ struct TrialStarted<'a> {
 struct TrialFinished<'a> {
     index: usize,
     summary: Option<&'a str>,
+    received_bps: Received,
+    series: Vec<Series>,
 }
 
 #[derive(Serialize)]
@@ -172,6 +185,7 @@ struct SlotSeen {
     retransmitted_bps: Option<f64>,
     rtt_ms: Option<f64>,
     cwnd_bytes: Option<u64>,
+    active_connections: Option<u32>,
 }
 
 /// The state that events are added to.
@@ -213,7 +227,7 @@ impl Watched {
         match event {
             Event::TrialStarted { t_s, trial } => Some(self.on_trial(t_s, &trial)),
             Event::Sample { flow, sample } => self.on_sample(flow, &sample),
-            Event::TrialFinished {} => self.on_trial_end(),
+            Event::TrialFinished { observation } => self.on_trial_end(&observation),
             Event::Result { result } => {
                 self.head.started = result.started;
                 self.head.verdict = Some(result.verdict.status);
@@ -230,6 +244,7 @@ impl Watched {
             kind: series::kind(&flow.load),
             connections: match &flow.load {
                 fp_model::Load::Tcp(load) => load.connections,
+                fp_model::Load::Connections(load) => load.connections_peak(),
                 _ => 1,
             },
             dscp: flow.dscp.code_point(),
@@ -245,6 +260,7 @@ impl Watched {
             finished: false,
             flows: trial.flows.iter().map(flow).collect(),
             summary: None,
+            received_bps: Received::default(),
             series: vec![Series::default(); trial.flows.len()],
         };
         let news =
@@ -275,16 +291,30 @@ impl Watched {
                 retransmitted_bps: rate(sample.retransmitted_bytes),
                 rtt_ms: sample.rtt.map(series::ms),
                 cwnd_bytes: sample.cwnd_bytes,
+                active_connections: sample.active_connections,
             },
         ))
     }
 
-    fn on_trial_end(&mut self) -> Option<News> {
+    /// What was told while the trial ran gives way to what both ends have settled on.
+    fn on_trial_end(&mut self, observation: &Observation) -> Option<News> {
         let index = self.trials.len().checked_sub(1)?;
-        let (trial, samples) = &mut self.trials[index];
+        let (trial, flows) = &mut self.trials[index];
+        for (samples, report) in flows.iter_mut().zip(&observation.flows) {
+            *samples = series::samples(report).into_owned();
+        }
         trial.finished = true;
-        trial.summary = summary(trial, samples);
-        let finished = TrialFinished { index, summary: trial.summary.as_deref() };
+        trial.received_bps = received(trial, flows);
+        trial.summary = summary(trial.received_bps);
+        for samples in flows.iter_mut() {
+            *samples = Sample::joined(std::mem::take(samples), SLOTS_MAX);
+        }
+        let finished = TrialFinished {
+            index,
+            summary: trial.summary.as_deref(),
+            received_bps: trial.received_bps,
+            series: flows.iter().map(|samples| Series::of(samples)).collect(),
+        };
         Some(News::new("trial_finished", &finished))
     }
 
@@ -306,22 +336,96 @@ impl Watched {
     }
 }
 
-/// What arrived of a trial's flows, each direction by itself.
-fn summary(trial: &TrialView, samples: &[Vec<Sample>]) -> Option<String> {
-    let received = |wanted: &str| {
+fn received(trial: &TrialView, samples: &[Vec<Sample>]) -> Received {
+    let towards = |wanted: &str| {
         let flows = trial.flows.iter().zip(samples).filter(|(flow, _)| flow.direction == wanted);
-        let mut sum = None;
-        for (_, samples) in flows {
+        let rates = flows.filter_map(|(_, samples)| {
             let steady = || samples.iter().filter(|slot| slot.steady);
             let bytes = steady().filter_map(|slot| slot.received_bytes).sum::<u64>();
             let lasts = steady().map(|slot| slot.lasts).sum();
-            sum = bps(Some(bytes).filter(|bytes| *bytes > 0), lasts)
-                .map(|rate| rate + sum.unwrap_or(0.0))
-                .or(sum);
-        }
-        sum.map(|rate| format!("{wanted} {}", fp_report::rate(Rate::bps(rate as u64))))
+            bps(Some(bytes).filter(|bytes| *bytes > 0), lasts)
+        });
+        rates.reduce(|sum, rate| sum + rate)
     };
-    let both = [Direction::Download, Direction::Upload].map(|way| received(series::direction(way)));
-    let known: Vec<String> = both.into_iter().flatten().collect();
+    Received { download: towards("download"), upload: towards("upload") }
+}
+
+fn summary(Received { download, upload }: Received) -> Option<String> {
+    let both = [("download", download), ("upload", upload)];
+    let known: Vec<String> = both
+        .into_iter()
+        .filter_map(|(way, rate)| {
+            Some(format!("{way} {}", fp_report::rate(Rate::bps(rate? as u64))))
+        })
+        .collect();
     (!known.is_empty()).then(|| known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn watched() -> Watched {
+        let text = |text: &str| text.to_owned();
+        Watched::new(Head {
+            id: text("r1"),
+            command: text("fullpipe flow"),
+            method: text("flow"),
+            across: text("lab ideal"),
+            started: text("2026-11-22T11:29:28Z"),
+            state: State::Running,
+            exit_code: None,
+            verdict: None,
+            result_id: None,
+            error: None,
+        })
+    }
+
+    /// Slots of half a second, of which the last two are steady.
+    fn slots(received_bytes: [u64; 3]) -> Vec<Value> {
+        let slot = |(place, bytes): (usize, &u64)| {
+            json!({
+                "at_ns": place * 500_000_000, "lasts_ns": 500_000_000, "steady": place > 0,
+                "sent_bytes": bytes, "received_bytes": bytes, "retransmitted_bytes": 0,
+                "rtt_ns": null, "cwnd_bytes": null, "active_connections": 1,
+            })
+        };
+        received_bytes.iter().enumerate().map(slot).collect()
+    }
+
+    #[test]
+    fn a_trial_that_has_ended_shows_what_both_ends_have_settled_on() {
+        let mut run = watched();
+        let load = json!({
+            "kind": "tcp", "connections": 1, "window_bytes": 65_535, "mss_bytes": 1460,
+            "sender": "bulk", "congestion_control": "cubic", "pacing_bps": null,
+        });
+        let flow = json!({"direction": "upload", "family": "ipv4", "dscp": 0, "load": load});
+        let timing = json!({"warm_up_ns": 500_000_000, "steady_ns": 1_000_000_000, "settle_ns": 0});
+        let trial = json!({"name": "a trial", "flows": [flow], "timing": timing});
+        let started = json!({"event": "trial_started", "t_s": 0.0, "trial": trial});
+        let health = json!({"dropped_packets": 0, "longest_stall_ns": 0, "busiest_thread": 0.0, "receiver": null});
+        let report = json!({
+            "kind": "tcp", "connections": [], "series": slots([9, 1_000_000, 3_000_000]),
+            "whole_good_bytes": 4_000_009, "whole_until_ns": 1_500_000_000,
+        });
+        let observation = json!({"flows": [report], "near": health, "far": health});
+        let live = json!({"t_s": 0.0, "dt_s": 1.5, "received_bytes": 7});
+        for event in [
+            started,
+            json!({"event": "sample", "t_s": 1.0, "flow": 0, "sample": live}),
+            json!({"event": "trial_finished", "t_s": 2.0, "observation": observation}),
+        ] {
+            run.on_event(serde_json::from_value(event).unwrap());
+        }
+        let view = serde_json::to_value(run.view()).unwrap();
+        let trial = &view["trials"][0];
+        // 4 MB in the steady second.
+        assert_eq!(trial["received_bps"], json!({"download": null, "upload": 32e6}));
+        assert_eq!(trial["summary"], "upload 32.00 Mbit/s");
+        assert_eq!(trial["series"][0]["received_bps"], json!([144.0, 16e6, 48e6]));
+        assert_eq!(trial["series"][0]["active_connections"], json!([1, 1, 1]));
+    }
 }

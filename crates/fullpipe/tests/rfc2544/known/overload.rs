@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::folder::Folder;
-use super::result::{Finished, number, run, within_percent};
+use crate::folder::Folder;
+use crate::result::{Finished, number, run, within_percent};
 
 /// A frame of 1518 bytes on a line.
 const FRAME_BITS: f64 = 1538.0 * 8.0;

@@ -1,0 +1,108 @@
+//! How many connections were active over time, against the number that was asked for.
+
+use super::scale::Scale;
+use super::{Key, Panel, WHOLE, legend};
+use crate::document::Figure;
+use crate::document::draw::{Dash, Drawing, Ink, Pen};
+use crate::stored::fields::Fields;
+use crate::text::grouped;
+
+const LEFT: f64 = 40.0;
+const HEIGHT: f64 = 150.0;
+const ACTIVE: Pen = Pen::new(Ink::Blue, 1.2);
+const TARGET: Pen = Pen { ink: Ink::Grey, width: 0.9, dash: Dash::Dashed };
+/// More cannot be told apart in print.
+const POINTS_MAX: usize = 320;
+
+/// `None` of a step without a series, and where no connection was ever active.
+pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
+    let points = points(step);
+    let until_s = points.last()?.0;
+    let highest = points.iter().map(|(_, active)| *active).fold(0.0, f64::max);
+    let target = step.number("connections_target").unwrap_or_default();
+    let (unit, each) = unit(highest.max(target));
+    let mut drawing = Drawing::new(WHOLE, HEIGHT);
+    let up = Scale::from_zero(highest.max(target) / each, 4, (HEIGHT - 30.0, 22.0));
+    let across = Scale::new((0.0, until_s), (LEFT, WHOLE - 6.0));
+    let panel = Panel { across, up };
+    panel.up_axis(&mut drawing, unit, 4);
+    let at = panel.up.at(target / each);
+    let ends = [0.0, until_s].map(|seconds| (panel.across.at(seconds), at));
+    drawing.line(ends.to_vec(), TARGET);
+    let line = points.iter().map(|(at_s, active)| panel.point(*at_s, active / each)).collect();
+    drawing.line(line, ACTIVE);
+    let keys = [(Key::Line(ACTIVE), "active"), (Key::Line(TARGET), "asked for")];
+    legend(&mut drawing, (panel.right(), panel.top() - 6.0), &keys);
+    panel.across_axis(&mut drawing, "seconds", 8);
+    let [highest, target] = [highest, target].map(|count| grouped(count as u64));
+    Some(Figure {
+        caption: String::from("Active connections"),
+        alternative: format!(
+            "Active connections over {until_s:.1} s: {highest} at most, {target} asked for."
+        ),
+        drawing,
+        is_wide: true,
+    })
+}
+
+/// Seconds and connections at the end of slots, from none at first; what comes after the last
+/// connection is left out.
+fn points(step: Fields<'_>) -> Vec<(f64, f64)> {
+    let slots: Vec<(f64, f64)> = step
+        .each("series")
+        .filter_map(|slot| {
+            let until_s = slot.number("t_s")? + slot.number("dt_s")?;
+            Some((until_s, slot.number("active")?))
+        })
+        .collect();
+    let shown = slots.iter().rposition(|(_, active)| *active > 0.0).map_or(0, |last| last + 2);
+    let slots = &slots[..shown.min(slots.len())];
+    let each = slots.len().div_ceil(POINTS_MAX).max(1);
+    let drawn = slots.chunks(each).filter_map(|chunk| chunk.last().copied());
+    if slots.is_empty() { Vec::new() } else { [(0.0, 0.0)].into_iter().chain(drawn).collect() }
+}
+
+/// In which so many are counted, and how many one of it is.
+fn unit(most: f64) -> (&'static str, f64) {
+    match most {
+        most if most >= 2e6 => ("million connections", 1e6),
+        most if most >= 1e4 => ("thousand connections", 1e3),
+        _ => ("connections", 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn step(active: &[u64]) -> Value {
+        let slot = |(place, active): (usize, &u64)| json!({"t_s": place as f64, "dt_s": 1.0, "active": active});
+        let series: Vec<Value> = active.iter().enumerate().map(slot).collect();
+        json!({"connections_target": 1000, "series": series})
+    }
+
+    #[test]
+    fn the_line_goes_from_none_to_what_was_left_when_the_last_closed() {
+        let step = step(&[500, 1000, 400, 0, 0, 0]);
+        let found = points(Fields(&step));
+        assert_eq!(found, [(0.0, 0.0), (1.0, 500.0), (2.0, 1000.0), (3.0, 400.0), (4.0, 0.0)]);
+        let figure = figure(Fields(&step)).unwrap();
+        assert!(figure.alternative.contains("1,000 at most, 1,000 asked for"));
+        assert!(figure.alternative.contains("4.0 s"));
+    }
+
+    #[test]
+    fn a_long_series_is_thinned_to_its_end() {
+        let found = points(Fields(&step(&[7; 2401])));
+        assert!(found.len() <= POINTS_MAX + 1);
+        assert_eq!(found.last(), Some(&(2401.0, 7.0)));
+    }
+
+    #[test]
+    fn where_nothing_was_active_there_is_no_line() {
+        assert!(figure(Fields(&json!({}))).is_none());
+        assert!(figure(Fields(&step(&[0, 0]))).is_none());
+    }
+}
