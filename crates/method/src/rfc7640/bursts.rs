@@ -11,7 +11,7 @@ use fp_model::{
     FlowReport, FlowSpec, Load, Observation, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
 };
 
-use super::trains::Curve;
+use super::trains::{Curve, Sought};
 use super::{Run, Stateless};
 use crate::path::{mismatch, settle};
 
@@ -45,9 +45,8 @@ pub(super) struct Offer {
     pub(super) idle: Duration,
     /// After the last burst, beside the round trip: queues empty.
     pub(super) drain: Duration,
-    /// Bursts of one frame are to show trains that are farther apart than this, of which the first
-    /// must tell when it began.
-    pub(super) trains_gap: Option<Duration>,
+    /// Bursts of one frame are to show these trains, of which the first must tell when it began.
+    pub(super) trains: Option<Sought>,
 }
 
 /// The time from one burst to the next where a bucket or a queue takes `least` to recover, and how
@@ -102,7 +101,7 @@ impl Run<'_> {
             late_max,
             idle: period,
             drain: Duration::ZERO,
-            trains_gap: None,
+            trains: None,
         }
     }
 
@@ -249,7 +248,7 @@ fn is_as_planned(report: &BurstsReport, Offer { load, late_max, .. }: &Offer) ->
 
 /// What came of it tells what it is to tell.
 fn is_told(report: &BurstsReport, offer: &Offer) -> bool {
-    offer.trains_gap.is_none_or(|gap| Curve::of(report, &offer.load).begins_in_time(gap))
+    offer.trains.is_none_or(|sought| Curve::of(report, &offer.load).begins_in_time(sought))
 }
 
 pub(super) fn lost_frames(report: &BurstsReport) -> u64 {
@@ -380,7 +379,7 @@ mod tests {
             late_max: Duration::from_micros(100),
             idle: Duration::ZERO,
             drain: Duration::ZERO,
-            trains_gap: None,
+            trains: None,
         }
     }
 

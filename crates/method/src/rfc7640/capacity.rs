@@ -11,9 +11,9 @@ use fp_model::{Abort, Direction, Rate};
 use super::bursts::{Offer, Outcome, interval};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
 use super::policer::{EXCESS_BYTES, HUNT_BURSTS, burst_rate, whole_prefix_of};
+use super::shaper::{self, Shaped};
 use super::{
     CapacityClass, CapacityStep, Device, Hunt, HuntTrial, PortClass, Run, Stateless, Step, Trains,
-    shaper,
 };
 
 /// The time that bursts of all classes take together is known this well.
@@ -40,7 +40,7 @@ pub(super) fn test(
         None => None,
     };
     let hunts = test.hunts(run, (&frames, &compliant), excess.as_ref())?;
-    let trains = test.trains(run)?;
+    let trains = test.trains(run, &compliant)?;
     let mut classes = Vec::new();
     for (place, (class, hunt)) in classes_with(test.classes, hunts) {
         let is_policer = matches!(class.device, Device::Policer(_));
@@ -244,11 +244,15 @@ impl Test<'_> {
     }
 
     /// How each shaper lets frames go while all of them are active; `None` for policers.
-    fn trains(&self, run: &mut Run<'_>) -> Result<Vec<Option<Trains>>, Abort> {
-        let shapers = self.classes.iter().filter_map(|class| match &class.device {
-            Device::Shaper(shaper) => Some((class.dscp, *shaper)),
-            Device::Policer(_) => None,
-        });
+    fn trains(&self, run: &mut Run<'_>, compliant: &[Seen]) -> Result<Vec<Option<Trains>>, Abort> {
+        let shapers =
+            self.classes.iter().zip(compliant).filter_map(|(class, seen)| match &class.device {
+                Device::Shaper(plan) => {
+                    let quickest = shaper::quickest(&seen.stateless);
+                    Some(Shaped { dscp: class.dscp, plan: *plan, quickest })
+                }
+                Device::Policer(_) => None,
+            });
         let shapers: Vec<_> = shapers.collect();
         let mut trains = shaper::trains(run, self.direction, &shapers, self.line_l2)?.into_iter();
         let of_class = |class: &PortClass| match class.device {

@@ -150,7 +150,7 @@ impl Test<'_> {
             late_max,
             idle: period,
             drain: period * (classes.len() as u32 + 1),
-            trains_gap: None,
+            trains: None,
         }
     }
 

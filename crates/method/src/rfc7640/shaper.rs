@@ -11,8 +11,8 @@ use fp_model::{Abort, BurstsLoad, Direction, Dscp, Rate};
 use super::bursts::{Offer, Outcome, interval};
 use super::policer::{first, sent_rate};
 use super::stateful::{self, Room};
-use super::trains::Curve;
-use super::{Run, ShaperPlan, ShaperStep, Step, Trains};
+use super::trains::{Curve, Sought};
+use super::{Run, ShaperPlan, ShaperStep, Stateless, Step, Trains};
 
 /// To see trains apart, frames need not come faster than this multiple of the shaper's rate.
 const TRAIN_FACTOR: u64 = 10;
@@ -31,7 +31,9 @@ pub(super) fn test(
     let offer = Test { direction, shaper }.offer(run);
     let (stateless, outcomes) = run.offer_often(&offer)?;
     let sent_l2 = sent_rate(run, &outcomes);
-    let trains = trains(run, direction, &[(run.plan.dscp, *shaper)], sent_l2)?;
+    let stateless = first(stateless);
+    let shaped = Shaped { dscp: run.plan.dscp, plan: *shaper, quickest: quickest(&stateless) };
+    let trains = trains(run, direction, &[shaped], sent_l2)?;
     let room = Room {
         rate_l2: shaper.rate_l2,
         window_bytes_min: 0,
@@ -46,33 +48,48 @@ pub(super) fn test(
         bc_bytes: shaper.bc_bytes,
         be_bytes: shaper.be_bytes,
         queue_bytes: shaper.queue_bytes,
-        stateless: first(stateless),
+        stateless,
         trains: trains.into_iter().next().unwrap_or_default(),
         stateful,
     }));
     Ok(())
 }
 
+/// A class of traffic behind a shaper.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shaped {
+    pub(super) dscp: Dscp,
+    pub(super) plan: ShaperPlan,
+    /// How long the quickest frame of its bursts was under way.
+    pub(super) quickest: Option<Duration>,
+}
+
+pub(super) fn quickest(bursts: &Stateless) -> Option<Duration> {
+    bursts.delay.map(|delay| delay.min)
+}
+
 /// How each of these shapers lets frames go, all at the same time; bursts are sent at this rate.
 pub(super) fn trains(
     run: &mut Run<'_>,
     direction: Direction,
-    shapers: &[(Dscp, ShaperPlan)],
+    shapers: &[Shaped],
     sent_l2: Option<Rate>,
 ) -> Result<Vec<Trains>, Abort> {
     if shapers.is_empty() {
         return Ok(Vec::new());
     }
-    let offer = |(dscp, shaper): &(Dscp, ShaperPlan)| {
-        let offer = Test { direction, shaper }.trains_offer(run, sent_l2, shapers.len() as u32);
-        Offer { classes: vec![*dscp], ..offer }
+    let offer = |shaped: &Shaped| {
+        let test = Test { direction, shaper: &shaped.plan };
+        let offer = test.trains_offer(run, sent_l2, shapers.len() as u32);
+        let trains = offer.trains.map(|sought| Sought { quickest: shaped.quickest, ..sought });
+        Offer { classes: vec![shaped.dscp], trains, ..offer }
     };
     let offers: Vec<Offer> = shapers.iter().map(offer).collect();
     let name = format!("shaper, {direction}: the trains of a burst");
     let (_, outcomes) = run.offer_together_often(&name, &offers)?;
     let of_shaper = |(offer, outcomes): (&Offer, &Vec<Outcome>)| {
         let reports = outcomes.iter().flat_map(|outcome| &outcome.reports);
-        let trains = |report| Some(Curve::of(report, &offer.load).trains(offer.trains_gap?));
+        let trains = |report| Some(Curve::of(report, &offer.load).trains(offer.trains?.gap));
         let runs: Vec<Trains> = reports.filter_map(trains).collect();
         Trains::of_runs(&runs)
     };
@@ -117,7 +134,7 @@ impl Test<'_> {
             },
             late_max: Duration::from_millis(5),
             idle: offer.load.period,
-            trains_gap: Some(self.gap(run, period)),
+            trains: Some(Sought { gap: self.gap(run, period), quickest: None }),
             ..offer
         }
     }

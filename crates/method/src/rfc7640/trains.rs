@@ -29,6 +29,19 @@ impl Passed {
     }
 }
 
+/// What trains a curve is to show.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sought {
+    /// They are farther apart than this.
+    pub(super) gap: Duration,
+    /// How long the quickest frame of any other burst was under way.
+    pub(super) quickest: Option<Duration>,
+}
+
+/// So much longer than the quickest frame of other bursts one may be under way, by what the clocks of
+/// the ends have drifted meanwhile and what an idle host takes to move.
+const LATE_MAX: Duration = Duration::from_micros(250);
+
 impl Curve {
     /// Of bursts that have a single frame each.
     pub(super) fn of(report: &BurstsReport, load: &BurstsLoad) -> Self {
@@ -81,13 +94,20 @@ impl Curve {
     /// No shaper makes frames come closer together than they were sent. Where all of the first train
     /// comes at once, a host stood still until then, its own, that of an end or of the network, and
     /// from when it should have come cannot be told. Of a train of one frame it never can.
-    pub(super) fn begins_in_time(&self, gap: Duration) -> bool {
-        let first = self.starts(gap).first().copied().unwrap_or(self.frames.len());
+    ///
+    /// A host that takes longer over a frame than half of that makes what was held up look as if it
+    /// came in time, but for the delay: another burst has shown how quick the path can be.
+    pub(super) fn begins_in_time(&self, sought: Sought) -> bool {
+        let first = self.starts(sought.gap).first().copied().unwrap_or(self.frames.len());
         let Some(train) = self.frames.get(..first).filter(|train| train.len() > 1) else {
             return true;
         };
         let half = self.sent_each / 2;
         let quickest_ns = train.iter().map(Passed::delay_ns).min().unwrap_or_default();
+        let due_ns = sought.quickest.map(|quickest| (quickest + LATE_MAX).as_nanos() as i64);
+        if due_ns.is_some_and(|due_ns| quickest_ns > due_ns) {
+            return false;
+        }
         let in_time = |pair: &[Passed]| {
             pair[0].delay_ns() <= quickest_ns + half.as_nanos() as i64
                 && pair[1].arrived - pair[0].arrived >= half
@@ -158,6 +178,7 @@ mod tests {
     use super::*;
 
     const GAP: Duration = Duration::from_micros(50);
+    const SOUGHT: Sought = Sought { gap: GAP, quickest: None };
     const SENT_EACH: Duration = Duration::from_micros(10);
     const DELAY: Duration = Duration::from_millis(3);
 
@@ -200,23 +221,36 @@ mod tests {
     fn a_first_frame_that_comes_late_makes_no_bucket_deeper() {
         let late = paused(&[7, 3, 3, 3, 3, 1], Duration::from_micros(35));
         assert_eq!(late.trains(GAP).bucket_bytes, Some(5000));
-        assert!(late.begins_in_time(GAP));
+        assert!(late.begins_in_time(SOUGHT));
     }
 
     /// 0.5 ms late, of which the 70 µs are known in which the frames of the first train were sent.
     #[test]
     fn a_first_train_that_comes_all_at_once_does_not_tell_when_the_burst_began() {
         let trains = [7, 3, 3, 3, 3, 1];
-        assert!(curve(&trains).begins_in_time(GAP));
+        assert!(curve(&trains).begins_in_time(SOUGHT));
         let late = paused(&trains, Duration::from_micros(500));
-        assert!(!late.begins_in_time(GAP));
+        assert!(!late.begins_in_time(SOUGHT));
         assert!(late.trains(GAP).bucket_bytes > Some(5000));
+    }
+
+    /// The forwarding host goes on after a pause as slowly as the frames were sent.
+    #[test]
+    fn a_first_train_that_is_late_as_a_whole_is_known_by_the_delay_of_others() {
+        let mut late = curve(&[7, 3, 3, 3, 3, 1]);
+        for frame in &mut late.frames {
+            frame.arrived += Duration::from_micros(300);
+        }
+        let others = |quickest| Sought { quickest: Some(quickest), ..SOUGHT };
+        assert!(late.begins_in_time(SOUGHT));
+        assert!(!late.begins_in_time(others(DELAY)));
+        assert!(late.begins_in_time(others(DELAY + Duration::from_micros(50))));
     }
 
     #[test]
     fn a_train_of_one_frame_may_begin_at_any_time() {
-        assert!(curve(&[1, 1, 1, 1]).begins_in_time(GAP));
-        assert!(paused(&[1, 1, 1, 1], Duration::from_micros(500)).begins_in_time(GAP));
+        assert!(curve(&[1, 1, 1, 1]).begins_in_time(SOUGHT));
+        assert!(paused(&[1, 1, 1, 1], Duration::from_micros(500)).begins_in_time(SOUGHT));
     }
 
     #[test]
@@ -236,6 +270,6 @@ mod tests {
         assert_eq!((trains.first_train_bytes, trains.train_bytes), (Some(9000), None));
         assert_eq!(trains.rate_l2, None);
         assert_eq!(curve(&[]).trains(GAP), Trains::default());
-        assert!(curve(&[]).begins_in_time(GAP));
+        assert!(curve(&[]).begins_in_time(SOUGHT));
     }
 }
