@@ -28,7 +28,7 @@ use fp_net::path::{MtuSpec, PoliceSpec, Probability, RemarkSpec, TooBigAnswer};
 use harness::Case;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-const CASES: [Case; 29] = [
+const CASES: [Case; 30] = [
     ("a_round_trip_takes_what_the_links_say", a_round_trip_takes_what_the_links_say),
     ("every_frame_is_passed_or_dropped_for_a_cause", every_frame_is_passed_or_dropped_for_a_cause),
     ("a_black_hole_passes_its_mtu_and_nothing_more", a_black_hole_passes_its_mtu_and_nothing_more),
@@ -100,6 +100,10 @@ const CASES: [Case; 29] = [
     (
         "a_far_end_killed_with_connections_is_lost_in_a_second_and_nothing_stays",
         ports::ending::a_far_end_that_is_killed_is_lost_in_a_second_and_nothing_stays,
+    ),
+    (
+        "every_byte_passes_a_kernel_that_relays",
+        ports::kernel::every_byte_passes_a_kernel_that_relays,
     ),
     ("the_next_hop_is_what_the_kernel_would_take", ports::next_hop::is_what_the_kernel_would_take),
     ("where_there_is_no_next_hop_it_says_why", ports::next_hop::where_there_is_none_it_says_why),

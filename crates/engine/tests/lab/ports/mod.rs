@@ -4,6 +4,7 @@ mod cable;
 pub(crate) mod connections;
 pub(crate) mod ending;
 mod frames;
+pub(crate) mod kernel;
 pub(crate) mod next_hop;
 pub(crate) mod xdp;
 
