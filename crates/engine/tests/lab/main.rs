@@ -28,7 +28,7 @@ use fp_net::path::{MtuSpec, PoliceSpec, Probability, RemarkSpec, TooBigAnswer};
 use harness::Case;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-const CASES: [Case; 30] = [
+const CASES: [Case; 32] = [
     ("a_round_trip_takes_what_the_links_say", a_round_trip_takes_what_the_links_say),
     ("every_frame_is_passed_or_dropped_for_a_cause", every_frame_is_passed_or_dropped_for_a_cause),
     ("a_black_hole_passes_its_mtu_and_nothing_more", a_black_hole_passes_its_mtu_and_nothing_more),
@@ -104,6 +104,14 @@ const CASES: [Case; 30] = [
     (
         "every_byte_passes_a_kernel_that_relays",
         ports::kernel::every_byte_passes_a_kernel_that_relays,
+    ),
+    (
+        "iperf3_speaks_through_a_host_of_our_own",
+        ports::programs::iperf3_speaks_through_a_host_of_our_own,
+    ),
+    (
+        "curl_fetches_files_through_a_host_of_our_own",
+        ports::programs::curl_fetches_files_through_a_host_of_our_own,
     ),
     ("the_next_hop_is_what_the_kernel_would_take", ports::next_hop::is_what_the_kernel_would_take),
     ("where_there_is_no_next_hop_it_says_why", ports::next_hop::where_there_is_none_it_says_why),

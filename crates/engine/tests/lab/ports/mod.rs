@@ -6,6 +6,7 @@ pub(crate) mod ending;
 mod frames;
 pub(crate) mod kernel;
 pub(crate) mod next_hop;
+pub(crate) mod programs;
 pub(crate) mod xdp;
 
 use std::net::{IpAddr, UdpSocket};
