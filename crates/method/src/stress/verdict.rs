@@ -30,11 +30,10 @@ pub(super) fn checks(plan: &Plan, step: &StressStep, seen: &Observation) -> Vec<
     let [stall_ms, stall_ms_max] =
         [seen.longest_stall(), STALL_MAX].map(|time| time.as_secs_f64() * 1e3);
     let drops = percent(dropped, packets(plan, &step.counted));
-    // Who was stopped had no time to ask for all.
-    let asked =
-        step.counted.stopped.is_none().then(|| {
-            Check::at_most("connections_unasked", unasked, UNASKED_PERCENT_MAX, "percent")
-        });
+    // Who was stopped had no time to ask for all, and who has found a limit has no more to ask.
+    let was_to_ask = step.counted.stopped.is_none() && step.limit.is_none();
+    let asked = was_to_ask
+        .then(|| Check::at_most("connections_unasked", unasked, UNASKED_PERCENT_MAX, "percent"));
     let others = [
         Check::at_most("tester_drops", drops, TESTER_DROPS_PERCENT_MAX, "percent"),
         Check::at_most("tester_stall", stall_ms, stall_ms_max, "ms"),

@@ -96,6 +96,29 @@ fn who_is_not_answered_fails_for_that_and_is_tried_again() {
     assert_eq!((world.counters(CLIENT).active, world.counters(CLIENT).attempted), (10, 20));
 }
 
+/// 2000 are asked for in a second. None is answered after the first one, so that 1000 wait from 1.5 s
+/// on; from 2.5 s on it is 100 in a second, until somebody is answered.
+#[test]
+fn a_silence_is_not_asked_for_ever_more_connections() {
+    let load = load(vec![stage(10_000, 20_000)], vec![share(1, Behaviour::Hold)]);
+    let mut world = World::new(&load);
+    world.outage = Some((ms(1000), ms(12_000)));
+    world.run_until(ms(11_500));
+    let client = *world.counters(CLIENT);
+    // Less those whose answer was on its way, for a hundredth of a second at most.
+    assert!((1980..=2000).contains(&client.active), "{client:?}");
+    assert!((5880..=5900).contains(&client.attempted), "{client:?}");
+    // The next one is answered, and so are all.
+    world.run_until(ms(12_500));
+    let client = *world.counters(CLIENT);
+    assert_eq!((client.active + client.pending, client.failed.total()), (20_000, 0));
+    assert!(client.pending < 5000, "{client:?}");
+    // Who has asked in vain four times gives up 15 s after the first time, and another is asked for.
+    world.run_until(Duration::from_secs(30));
+    let client = *world.counters(CLIENT);
+    assert_eq!((client.active, client.failed.total()), (20_000, client.failed.no_answer));
+}
+
 /// A server that knows of half of the ports only refuses the others: here it is a middlebox that
 /// turns every question of a client with an odd port into a reset.
 #[test]

@@ -300,6 +300,7 @@ impl Shard {
         let waited = u64::from(micros(now).wrapping_sub(place.since));
         place.since = tick(now);
         self.tally.handshake.add(waited * 1000);
+        self.heard_at = now;
         self.tally.on_established(now.since(self.terms.start));
         if place.behaviour != UNKNOWN {
             application::begin(&self.terms, place, now);

@@ -100,6 +100,10 @@ pub struct Shard {
     resting: u32,
     ramp: Ramp,
     setup: Option<Allowance>,
+    /// When a connection was established last, or few were waiting for it.
+    heard_at: Time,
+    /// What is asked for as long as nobody answers.
+    probes: Allowance,
     challenges: Allowance,
     level: Level,
     stopping: Option<Stop>,
@@ -114,6 +118,12 @@ pub struct Shard {
 const REST_TICKS: u32 = 1000;
 /// RFC 5961 section 7: as many as Linux sends by default.
 const CHALLENGES_PER_SECOND: u32 = 1000;
+/// Where so many wait for an answer and none has come for so long, few are asked for in a second until
+/// one comes: a table on the way that is full is not told any better by more of them, and whoever keeps
+/// it has work with each.
+const UNANSWERED_MAX: u32 = 1000;
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+const PROBES_PER_SECOND: u32 = 100;
 /// Who is told to stop has closed all connections after so long, unless their rate is bounded.
 const CLOSING_SECONDS_MAX: u32 = 2;
 
@@ -141,6 +151,8 @@ impl Shard {
             resting: 0,
             ramp,
             setup,
+            heard_at: start,
+            probes: Allowance::new(PROBES_PER_SECOND, start),
             challenges: Allowance::new(CHALLENGES_PER_SECOND, start),
             level: Level::default(),
             stopping: None,

@@ -2,7 +2,7 @@
 
 use fp_model::{Close, HeldConnections, Time};
 
-use super::{Role, Shard, Stop};
+use super::{Role, SILENCE_MAX, Shard, Stop, UNANSWERED_MAX};
 use crate::swarm::outbox::Outbox;
 use crate::swarm::place::{Phase, micros, tick};
 use crate::tcp::Connection;
@@ -28,7 +28,7 @@ impl Shard {
         self.set_level(now);
         let wanted = self.wanted(now);
         self.steered_to = wanted;
-        while self.occupied() < wanted && self.may_open(outbox) && self.take_setup(now) {
+        while self.occupied() < wanted && self.may_open(outbox) && self.take_question(now) {
             self.open_next(now, outbox);
         }
         let counters = &self.tally.counters;
@@ -57,7 +57,7 @@ impl Shard {
         let wanted = self.wanted(now);
         let may = self.setup.as_ref().map_or(now, |setup| setup.next().max(now));
         if self.occupied() < wanted && !self.free.is_empty(&self.places) {
-            return Some(may);
+            return Some(if self.is_answered(now) { may } else { may.max(self.probes.next()) });
         }
         if counters.active > wanted {
             return Some(if self.stopping.is_some() { may } else { now });
@@ -78,6 +78,16 @@ impl Shard {
 
     fn may_open(&self, outbox: &Outbox) -> bool {
         !outbox.is_full() && !self.free.is_empty(&self.places)
+    }
+
+    fn take_question(&mut self, now: Time) -> bool {
+        (self.is_answered(now) || self.probes.take(now)) && self.take_setup(now)
+    }
+
+    /// Or there are few who wait, or not for long.
+    fn is_answered(&self, now: Time) -> bool {
+        let is_silent = now.since(self.heard_at) >= SILENCE_MAX;
+        self.tally.counters.pending < UNANSWERED_MAX || !is_silent
     }
 
     fn take_setup(&mut self, now: Time) -> bool {
@@ -101,6 +111,9 @@ impl Shard {
         place.behaviour = self.terms.mix.place(number);
         place.left = 0;
         place.since = micros(now);
+        if self.tally.counters.pending < UNANSWERED_MAX {
+            self.heard_at = now;
+        }
         self.set_phase(index, Phase::Pending);
         self.tally.counters.attempted += 1;
         self.tend(now, index, Some(pair), outbox);
