@@ -53,7 +53,7 @@ impl ReceivedFrame<'_> {
 
 impl PacketReceiver {
     /// How many frames of an interface may wait until they are lost.
-    pub const SLOTS: usize = 8192;
+    pub const SLOTS: usize = 16_384;
 
     /// # Errors
     /// Without `CAP_NET_RAW`, or without memory for the ring.
