@@ -358,12 +358,15 @@ impl Connection {
         is_all_there_was && self.work.as_ref().is_none_or(|work| work.sender.is_at_rest())
     }
 
-    /// `true`: the window is another one now.
+    /// `true`: the window is another one now. Whoever acknowledges more than anybody before speaks
+    /// last, even where it sends old payload again: with the window from before, counted from what
+    /// it acknowledges now, more would leave than it has offered.
     //= rfc9293 3.10.7.4
     fn take_window(&mut self, header: &Header) -> bool {
+        let is_news = header.acknowledgement.is_after(self.acknowledged);
         let is_old = header.sequence.is_before(self.window_from)
             || header.acknowledgement.is_before(self.acknowledged);
-        if is_old {
+        if is_old && !is_news {
             return false;
         }
         self.window_from = header.sequence;
