@@ -185,19 +185,4 @@ proptest! {
         frame[bit / 8] ^= 1 << (bit % 8);
         prop_assert_eq!(Frame::read(&frame, Peer::Network).unwrap_err(), Unread::Spoilt);
     }
-
-    #[test]
-    fn any_bytes_are_read_or_refused(
-        bytes in vec(any::<u8>(), 0..120),
-        ether_type in prop_oneof![Just([8, 0]), Just([8, 6]), Just([0x86, 0xdd]), any::<[u8; 2]>()],
-    ) {
-        let mut bytes = bytes;
-        if let Some(own) = bytes.get_mut(12..14) {
-            own.copy_from_slice(&ether_type);
-        }
-        for peer in [Peer::Network, Peer::LocalKernel] {
-            // Not to panic is all that is asked.
-            let _ = Frame::read(&bytes, peer);
-        }
-    }
 }

@@ -133,6 +133,11 @@ impl Receiver {
         self.held_at.map_or(self.window_bytes, |end| end.saturating_sub(self.next))
     }
 
+    /// The farthest that anything has arrived from, holes or not.
+    pub(crate) fn arrived_end(&self) -> u64 {
+        self.early.iter().map(|block| block.end).fold(self.next, u64::max)
+    }
+
     pub(crate) const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }

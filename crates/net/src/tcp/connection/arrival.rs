@@ -358,12 +358,15 @@ impl Connection {
         is_all_there_was && self.work.as_ref().is_none_or(|work| work.sender.is_at_rest())
     }
 
-    /// `true`: the window is another one now.
+    /// `true`: the window is another one now. Whoever acknowledges more than anybody before speaks
+    /// last, even where it sends old payload again: with the window from before, counted from what
+    /// it acknowledges now, more would leave than it has offered.
     //= rfc9293 3.10.7.4
     fn take_window(&mut self, header: &Header) -> bool {
+        let is_news = header.acknowledgement.is_after(self.acknowledged);
         let is_old = header.sequence.is_before(self.window_from)
             || header.acknowledgement.is_before(self.acknowledged);
-        if is_old {
+        if is_old && !is_news {
             return false;
         }
         self.window_from = header.sequence;
@@ -461,6 +464,7 @@ impl Connection {
     }
 
     fn take_text(&mut self, now: Time, profile: &Profile, text: Text, reaction: &mut Reaction) {
+        let text = self.within_stream(text);
         let length = text.payload_bytes + u32::from(text.has_fin);
         if length == 0 {
             return;
@@ -493,6 +497,24 @@ impl Connection {
         if is_closed {
             self.on_peer_closed(now, profile, reaction);
         }
+    }
+
+    /// Nothing lies beyond the end of a stream, and no end before what has arrived: where a peer
+    /// says so nevertheless, what it said first counts.
+    fn within_stream(&mut self, text: Text) -> Text {
+        let position = self.received_position(text.start);
+        let fin_at = position + u64::from(text.payload_bytes);
+        let Some(work) = &self.work else { return text };
+        let (end, is_told) = match work.stream_end {
+            Some(end) => (end, fin_at == end),
+            None => (fin_at, work.receiver.arrived_end() <= fin_at),
+        };
+        let payload_bytes = end.min(fin_at).saturating_sub(position) as u32;
+        let within = Text { payload_bytes, has_fin: text.has_fin && is_told, ..text };
+        if (within.payload_bytes, within.has_fin) != (text.payload_bytes, text.has_fin) {
+            self.marks.set(Marks::ACK_NOW);
+        }
+        within
     }
 
     /// Every second full segment is acknowledged at once, and the end of the stream. What a peer

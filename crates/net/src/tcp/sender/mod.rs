@@ -207,6 +207,8 @@ impl Sender {
         if advanced {
             self.acknowledged = ack.next;
             self.next = self.next.max(ack.next);
+            // The probe of a closed window may have been the last there was to send.
+            self.persist.take_if(|_| self.next == self.written);
             self.timeout_from = now;
             self.timeouts = 0;
         }
