@@ -17,6 +17,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
+       cargo xtask bench stress memory|packet|xdp|kernel|growth …   only these parts of it
 ";
 
 fn main() -> ExitCode {
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         ["check-as", user] => check_as::run(user),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
-        ["bench", engine] => bench::run(engine),
+        ["bench", engine, parts @ ..] => bench::run(engine, parts),
         _ => {
             // With stderr gone there is nobody left to tell.
             let _ = std::io::stderr().write_all(USAGE.as_bytes());

@@ -15,22 +15,29 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Measures one engine, in a release build: tests are built to be debugged, not to be fast.
-pub(crate) fn run(engine: &str) -> anyhow::Result<()> {
+/// Measures one engine, or parts of it, in a release build: tests are built to be debugged, not to
+/// be fast.
+pub(crate) fn run(engine: &str, parts: &[&str]) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
-        return in_release_build(engine);
+        return in_release_build(engine, parts);
     }
-    match engine {
-        "frames" => frames::run(),
-        "history" => history::run(),
-        "iperf3" => iperf3::run(),
-        "lab" => lab::run(),
-        "ports" => ports::run(),
-        "stress" => stress::run(),
-        "tcp" => tcp::run(),
+    match (engine, parts) {
+        ("frames", []) => frames::run(),
+        ("history", []) => history::run(),
+        ("iperf3", []) => iperf3::run(),
+        ("lab", []) => lab::run(),
+        ("ports", []) => ports::run(),
+        ("stress", parts) => stress::run(parts),
+        // These are started by `stress`, not by people.
+        ("stress-server", [answer]) => stress::serve(answer),
+        ("stress-growth", [port, connections]) => stress::open_through(port, connections, None),
+        ("stress-growth", [port, connections, rate]) => {
+            stress::open_through(port, connections, Some(rate))
+        }
+        ("tcp", []) => tcp::run(),
         _ => {
             let all = "frames, history, iperf3, lab, ports, stress, tcp";
-            anyhow::bail!("there is no benchmark '{engine}': {all} are")
+            anyhow::bail!("there is no benchmark '{engine}', or it has no parts: {all} are")
         }
     }
 }
@@ -44,10 +51,11 @@ fn median_of(mut run: impl FnMut() -> anyhow::Result<f64>) -> anyhow::Result<f64
     Ok(figures[RUNS / 2])
 }
 
-fn in_release_build(engine: &str) -> anyhow::Result<()> {
+fn in_release_build(engine: &str, parts: &[&str]) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut itself = Command::new(cargo);
     itself.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", engine]);
+    itself.args(parts);
     let status = itself.status().context("cargo run --release")?;
     ensure!(status.success(), "not measured");
     Ok(())

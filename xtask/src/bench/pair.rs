@@ -69,13 +69,23 @@ impl Pair {
     }
 
     /// Has the kernel cut everything into frames before it sends it over the cable, as it would
-    /// leave a real interface.
+    /// leave a real interface, and begin with single segments.
     pub(super) fn cut_into_frames(&self) -> anyhow::Result<()> {
+        self.switch_offloads_off()?;
         for end in [&self.near, &self.far] {
             end.enter()?;
             let links = Netlink::open()?;
-            switch_offloads_off("eth0")?;
             links.send_single_segments(links.interface("eth0")?.index)?;
+        }
+        Ok(())
+    }
+
+    /// Has the kernel make checksums itself, and neither send nor receive frames longer than the
+    /// interface's.
+    pub(super) fn switch_offloads_off(&self) -> anyhow::Result<()> {
+        for end in [&self.near, &self.far] {
+            end.enter()?;
+            switch_offloads_off("eth0")?;
         }
         Ok(())
     }
