@@ -48,7 +48,10 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Where not all were asked for, one has to have come to nothing for so many that were open.
+/// One has to have come to nothing for so many that were open: fewer are those whose segments a path
+/// loses now and then.
+const SHARE_MIN: u64 = 1000;
+/// The same where not all were asked for.
 const BEYOND_SHARE_MIN: u64 = 100;
 
 /// `None` where the number was reached, and where those that are missing did not fail: then there was
@@ -77,7 +80,8 @@ pub(super) fn of(
     // Who waits for answers may not get to ask for all: then what it has asked for counts, if that
     // is enough to tell a table that is full from some that were late.
     let asked_beyond = counted.attempted.saturating_sub(active.into());
-    let is_enough = count.saturating_mul(BEYOND_SHARE_MIN) >= u64::from(active).max(1);
-    let is_limit = is_most_of(missing.into()) || is_enough && is_most_of(asked_beyond);
+    let is_enough = |share: u64| count.saturating_mul(share) >= u64::from(active).max(1);
+    let is_limit = is_enough(SHARE_MIN) && is_most_of(missing.into())
+        || is_enough(BEYOND_SHARE_MIN) && is_most_of(asked_beyond);
     is_limit.then_some(Limit { active, cause })
 }

@@ -198,6 +198,13 @@ fn a_limit_is_named_by_what_became_of_most_of_those_beyond_it() {
     // Those that were renewed in vain while the number was reached are no limit.
     let failed = FailedConnections { no_answer: 500, ..none };
     assert_eq!(limit::of(100_000, 3, &ConnectionsReport { failed, ..whole() }), None);
+    // Of 100,000 that a path with a little loss is asked for, some wait when all is over.
+    let unlucky = |given_up| {
+        let active_peak = 100_000 - given_up as u32;
+        limit::of(100_000, 3, &ConnectionsReport { active_peak, given_up, ..whole() })
+    };
+    assert_eq!(unlucky(99), None);
+    assert_eq!(unlucky(100), Some(Limit { active: 99_900, cause: Cause::NoAnswer }));
     let each = [Cause::NoAnswer, Cause::Refused, Cause::Reset, Cause::TimedOut];
     let sentences = each.map(|cause| Limit { active: 7, cause }.to_string());
     assert!(sentences.iter().all(|sentence| sentence.contains('7')), "{sentences:?}");
