@@ -64,6 +64,39 @@ pub(super) struct Shaped {
     pub(super) quickest: Option<Duration>,
 }
 
+impl Shaped {
+    /// One burst whose frames are sent one by one, so that the arrival of each is known.
+    fn offer(
+        &self,
+        run: &Run<'_>,
+        direction: Direction,
+        sent_l2: Option<Rate>,
+        senders: u32,
+    ) -> Offer {
+        let test = Test { direction, shaper: &self.plan };
+        let offer = test.offer(run);
+        let fast = Rate::bps(self.plan.rate_l2.as_bps().saturating_mul(TRAIN_FACTOR));
+        let rate_l2 = sent_l2.map_or(fast, |sent| sent.min(fast));
+        let period =
+            rate_l2.time_for(run.plan.frame_bytes.into()).max(FRAME_INTERVAL_MIN * senders);
+        Offer {
+            name: format!("shaper, {direction}: the trains of a burst"),
+            classes: vec![self.dscp],
+            load: BurstsLoad {
+                frames_per_burst: 1,
+                bursts: offer.load.frames_per_burst,
+                period,
+                rate_l1: None,
+                ..offer.load
+            },
+            late_max: Duration::from_millis(5),
+            idle: offer.load.period,
+            trains: Some(Sought { gap: test.gap(run, period), quickest: self.quickest }),
+            ..offer
+        }
+    }
+}
+
 pub(super) fn quickest(bursts: &Stateless) -> Option<Duration> {
     bursts.delay.map(|delay| delay.min)
 }
@@ -78,12 +111,8 @@ pub(super) fn trains(
     if shapers.is_empty() {
         return Ok(Vec::new());
     }
-    let offer = |shaped: &Shaped| {
-        let test = Test { direction, shaper: &shaped.plan };
-        let offer = test.trains_offer(run, sent_l2, shapers.len() as u32);
-        let trains = offer.trains.map(|sought| Sought { quickest: shaped.quickest, ..sought });
-        Offer { classes: vec![shaped.dscp], trains, ..offer }
-    };
+    let senders = shapers.len() as u32;
+    let offer = |shaped: &Shaped| shaped.offer(run, direction, sent_l2, senders);
     let offers: Vec<Offer> = shapers.iter().map(offer).collect();
     let name = format!("shaper, {direction}: the trains of a burst");
     let (_, outcomes) = run.offer_together_often(&name, &offers)?;
@@ -114,29 +143,6 @@ impl Test<'_> {
         let interval = interval(self.shaper.rate_l2.time_for(self.shaper.burst_bytes));
         let offer = run.bursts(name, self.direction, frames, interval);
         Offer { drain: offer.load.period, ..offer }
-    }
-
-    /// One burst whose frames are sent one by one, so that the arrival of each is known.
-    fn trains_offer(&self, run: &Run<'_>, sent_l2: Option<Rate>, senders: u32) -> Offer {
-        let offer = self.offer(run);
-        let fast = Rate::bps(self.shaper.rate_l2.as_bps().saturating_mul(TRAIN_FACTOR));
-        let rate_l2 = sent_l2.map_or(fast, |sent| sent.min(fast));
-        let period =
-            rate_l2.time_for(run.plan.frame_bytes.into()).max(FRAME_INTERVAL_MIN * senders);
-        Offer {
-            name: format!("shaper, {}: the trains of a burst", self.direction),
-            load: BurstsLoad {
-                frames_per_burst: 1,
-                bursts: offer.load.frames_per_burst,
-                period,
-                rate_l1: None,
-                ..offer.load
-            },
-            late_max: Duration::from_millis(5),
-            idle: offer.load.period,
-            trains: Some(Sought { gap: self.gap(run, period), quickest: None }),
-            ..offer
-        }
     }
 
     /// Frames farther apart are of two trains: half-way, by ratio, between how they are sent and how
