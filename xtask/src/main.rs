@@ -4,16 +4,20 @@
 
 mod bench;
 mod browser;
-mod check_as;
 mod linux_grid;
+mod suite;
 mod tidy;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+use suite::Tier;
+
 const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
-       cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
+       cargo xtask test pure|real [WORD…]     the tests that need no network, or a real one
+       cargo xtask soak [--minutes N] [WORD…] all that takes long, again and again on a quiet host
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
@@ -25,7 +29,13 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
-        ["check-as", user] => check_as::run(user),
+        ["test", "pure", words @ ..] => suite::run(Tier::Pure, words, 0),
+        ["test", "real", words @ ..] => suite::run(Tier::Real, words, 0),
+        ["soak", "--minutes", minutes, words @ ..] => {
+            let number = minutes.parse().with_context(|| format!("--minutes {minutes}: a number"));
+            number.and_then(|minutes| suite::run(Tier::Soak, words, minutes))
+        }
+        ["soak", words @ ..] => suite::run(Tier::Soak, words, 0),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
         ["bench", engine, parts @ ..] => bench::run(engine, parts),

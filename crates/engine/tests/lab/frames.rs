@@ -12,6 +12,7 @@ use fp_net::link::{Tally, Truth};
 use fp_net::path::{LinkSpec, LossSpec, Probability};
 
 use crate::across::Across;
+use crate::harness::expect_faithful;
 
 const LINE: Rate = Rate::mbps(1000);
 const DELAY: Duration = Duration::from_millis(10);
@@ -41,7 +42,7 @@ pub(crate) fn three_services_each_way_beside_probes_are_counted_one_by_one(groun
         let trial = trial(family);
         let observation = run(&mut across.connect(family), &trial);
         let truth = across.lab.truth().unwrap();
-        assert!(truth.is_faithful(), "the host is too busy for the lab: {truth:?}");
+        expect_faithful(&truth);
         let frames_flows = trial.flows.iter().zip(&observation.flows);
         for (spec, report) in frames_flows {
             match (&spec.load, report) {

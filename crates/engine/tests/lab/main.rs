@@ -4,11 +4,14 @@
 
 mod across;
 mod bursts;
+mod control;
 mod delay;
 mod frames;
 mod gateway;
 mod harness;
 mod ports;
+#[path = "../../../../tests/watch/mod.rs"]
+mod watch;
 mod whole;
 
 use std::fs;
@@ -25,10 +28,10 @@ use fp_model::{Dscp, Family, PortRange, Rate, Time};
 use fp_net::link::Truth;
 use fp_net::path::{GatewaySpec, LinkSpec, PathSpec};
 use fp_net::path::{MtuSpec, PoliceSpec, Probability, RemarkSpec, TooBigAnswer};
-use harness::Case;
+use harness::{Case, expect_faithful};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-const CASES: [Case; 32] = [
+const CASES: [Case; 36] = [
     ("a_round_trip_takes_what_the_links_say", a_round_trip_takes_what_the_links_say),
     ("every_frame_is_passed_or_dropped_for_a_cause", every_frame_is_passed_or_dropped_for_a_cause),
     ("a_black_hole_passes_its_mtu_and_nothing_more", a_black_hole_passes_its_mtu_and_nothing_more),
@@ -115,9 +118,17 @@ const CASES: [Case; 32] = [
     ),
     ("the_next_hop_is_what_the_kernel_would_take", ports::next_hop::is_what_the_kernel_would_take),
     ("where_there_is_no_next_hop_it_says_why", ports::next_hop::where_there_is_none_it_says_why),
+    ("control_survives_a_hole_for_packets_above_576_bytes", control::survives_a_black_hole),
+    ("control_survives_a_flood_of_ten_times_the_line_either_way", control::survives_a_flood),
+    (
+        "a_link_that_is_cut_loses_the_far_end_within_three_seconds",
+        control::is_lost_when_the_link_is_cut,
+    ),
+    ("a_trial_of_probes_costs_at_most_four_round_trips_more", control::probes_cost_little),
 ];
 
-const CASES_FOR_BPF: [Case; 5] = [
+/// What takes the right to load programs into the kernel.
+const CASES_FOR_ROOT: [Case; 5] = [
     ("ten_thousand_connections_go_by_af_xdp", ports::connections::ten_thousand_go_by_af_xdp),
     ("xdp_ports_carry_every_frame_as_it_is", ports::xdp::carry_every_frame_as_it_is),
     (
@@ -135,7 +146,7 @@ const HELPERS: [Case; 2] =
     [(ports::xdp::HOLDER, ports::xdp::hold_a_port), (ports::ending::SERVER, ports::ending::serve)];
 
 fn main() -> ExitCode {
-    harness::run(&CASES, &CASES_FOR_BPF, &HELPERS)
+    harness::run(&CASES, &CASES_FOR_ROOT, &HELPERS)
 }
 
 fn a_round_trip_takes_what_the_links_say(grounds: Grounds) {
@@ -198,7 +209,7 @@ fn every_frame_is_passed_or_dropped_for_a_cause(grounds: Grounds) {
         let received = received_until(&lab, &far, |truth| truth.total.offered.frames == BURST);
 
         let truth = lab.truth().unwrap();
-        assert!(truth.is_faithful(), "{truth:?}");
+        expect_faithful(&truth);
         let tally = truth.near_to_far.links.by_dscp[&dscp];
         assert_eq!(tally, truth.near_to_far.links.total);
         assert_eq!(tally.offered.frames, BURST);

@@ -1,8 +1,0 @@
-//! Near and far end over loopback: the trials they run for each other, and all that may go wrong.
-#![cfg(test)]
-
-mod broken;
-mod far_end;
-mod flows;
-mod strangers;
-mod trials;

@@ -1,0 +1,109 @@
+//! Near and far end across emulated networks that treat their control connection badly.
+
+use std::time::Duration;
+
+use fp_engine::lab::Grounds;
+use fp_engine::near::LiveTestbed;
+use fp_engine::os::clock;
+use fp_model::{
+    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, Load, Pace,
+    ProbesLoad, Rate, Testbed as _, Timing, Trial,
+};
+use fp_net::path::{Aqm, LinkSpec, MtuSpec, OutageSpec, QueueLimit, QueueSpec, TooBigAnswer};
+
+use crate::across::Across;
+
+pub(crate) fn survives_a_black_hole(grounds: Grounds) {
+    for (family, bytes) in [(Family::Ipv4, 576), (Family::Ipv6, 1280)] {
+        let hole = MtuSpec { bytes, too_big: TooBigAnswer::Silence };
+        let across = Across::start(grounds, &LinkSpec { mtu: Some(hole), ..LinkSpec::default() });
+        let mut bed = across.connect(family);
+        let fits = run(&mut bed, &probes(family, 5, bytes)).unwrap();
+        let too_big = run(&mut bed, &probes(family, 5, bytes + 1)).unwrap();
+        assert_eq!((fits.answered, too_big.arrived), (5, 0));
+    }
+}
+
+pub(crate) fn survives_a_flood(grounds: Grounds) {
+    let queue = QueueSpec { limit: QueueLimit::Packets(100), aqm: Aqm::Fifo };
+    let line = LinkSpec {
+        line_rate: Some(Rate::mbps(10)),
+        queue: Some(queue),
+        delay: Duration::from_millis(10),
+        ..LinkSpec::default()
+    };
+    let across = Across::start(grounds, &line);
+    let mut bed = across.connect(Family::Ipv4);
+    for direction in [Direction::Upload, Direction::Download] {
+        let pace = Pace::Constant { rate: Rate::mbps(100) };
+        let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1518), pace });
+        let timing = Timing {
+            warm_up: Duration::from_millis(200),
+            steady: Duration::from_secs(4),
+            settle: Duration::from_millis(300),
+        };
+        let observation = bed.run(&trial(direction, Family::Ipv4, load, timing)).unwrap();
+        let FlowReport::Frames(frames) = &observation.flows[0] else { panic!("{observation:?}") };
+        // 10 of 100 Mbit/s arrive.
+        let share = frames.received_frames as f64 / frames.sent_frames as f64;
+        assert!((0.05..0.15).contains(&share), "{direction}: {share}");
+    }
+}
+
+pub(crate) fn is_lost_when_the_link_is_cut(grounds: Grounds) {
+    let cut = Duration::from_millis(1500);
+    let outage = OutageSpec { start: cut, lasts: Duration::from_secs(60), every: None };
+    let begun = clock::now();
+    let across = Across::start(grounds, &LinkSpec { outage: Some(outage), ..LinkSpec::default() });
+    let mut bed = across.connect(Family::Ipv4);
+    let outcome = run(&mut bed, &probes(Family::Ipv4, 20_000, 100));
+    let lost_after = clock::now().since(begun) - cut;
+    assert!(matches!(outcome, Err(Abort::Lost(_))), "{outcome:?}");
+    assert!(lost_after < Duration::from_secs(3), "{lost_after:?}");
+}
+
+pub(crate) fn probes_cost_little(grounds: Grounds) {
+    let way = LinkSpec { delay: Duration::from_millis(50), ..LinkSpec::default() };
+    let across = Across::start(grounds, &way);
+    let mut bed = across.connect(Family::Ipv4);
+    assert!(bed.control_rtt() >= Duration::from_millis(100));
+    let mut costs: Vec<Duration> = (0..5)
+        .map(|_| {
+            let begun = clock::now();
+            let report = run(&mut bed, &probes(Family::Ipv4, 1, 100)).unwrap();
+            assert_eq!(report.answered, 1);
+            clock::now().since(begun)
+        })
+        .collect();
+    costs.sort();
+    // The probe itself takes one round trip of 100 ms, and late ones are waited for 200 ms.
+    assert!(costs[2] < Duration::from_millis(300 + 4 * 100), "{costs:?}");
+}
+
+fn trial(direction: Direction, family: Family, load: Load, timing: Timing) -> Trial {
+    let flow = FlowSpec::new(direction, family, Dscp::BEST_EFFORT, load);
+    Trial { name: "under test".into(), flows: vec![flow], timing }
+}
+
+fn probes(family: Family, count: u32, packet_bytes: u32) -> Trial {
+    let load = Load::Probes(ProbesLoad {
+        packet_bytes,
+        answer_bytes: 100,
+        count,
+        interval: Duration::from_millis(1),
+    });
+    let timing = Timing {
+        warm_up: Duration::ZERO,
+        steady: Duration::ZERO,
+        settle: Duration::from_millis(200),
+    };
+    trial(Direction::Upload, family, load, timing)
+}
+
+fn run(bed: &mut LiveTestbed, trial: &Trial) -> Result<fp_model::ProbesReport, Abort> {
+    let mut observation = bed.run(trial)?;
+    match observation.flows.pop() {
+        Some(FlowReport::Probes(report)) => Ok(report),
+        other => panic!("a flow of probes gave {other:?}"),
+    }
+}

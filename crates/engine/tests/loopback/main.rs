@@ -1,0 +1,5 @@
+//! Both ends over loopback, in real time.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where something is wrong")]
+
+mod real;

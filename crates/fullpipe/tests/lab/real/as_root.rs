@@ -1,0 +1,41 @@
+//! What root has another lab for, whose forwarder comes first: one run of each method.
+
+#[test]
+fn bursts() {
+    super::burst::a_policer_passes_its_bursts_and_is_measured();
+}
+
+#[test]
+fn flows() {
+    super::flow::classes_get_what_the_network_gave_them();
+}
+
+#[test]
+fn connections_through_a_gateway() {
+    super::gateway::a_gateway_without_a_free_port_is_named_with_how_many_it_has();
+}
+
+#[test]
+fn frames_of_rfc_2544() {
+    super::rfc2544::a_policer_is_found_at_every_length();
+}
+
+#[test]
+fn tcp_of_rfc_6349() {
+    super::rfc6349::a_black_hole_at_1400_bytes_is_found_over_ipv6();
+}
+
+#[test]
+fn bursts_of_rfc_7640() {
+    super::rfc7640::a_policer_passes_its_bursts_and_no_larger_ones();
+}
+
+#[test]
+fn services_of_y_1564() {
+    super::y1564::three_services_side_by_side_have_what_was_sold();
+}
+
+#[test]
+fn very_many_connections() {
+    super::stress::the_network_sees_each_connection_opened_spoken_on_and_closed();
+}

@@ -1,0 +1,29 @@
+//! Known networks, with real frames.
+
+use crate::across::run;
+use crate::cases::rfc7640;
+
+#[test]
+fn a_policer_passes_its_bursts_and_no_larger_ones() {
+    rfc7640::a_policer_passes_its_bursts_and_no_larger_ones(run);
+}
+
+#[test]
+fn a_fifo_queue_holds_its_bursts_and_delays_them_by_its_length() {
+    rfc7640::a_fifo_queue_holds_its_bursts_and_delays_them_by_its_length(run);
+}
+
+#[test]
+fn strict_priority_serves_the_first_class_alone() {
+    rfc7640::strict_priority_serves_the_first_class_alone(run);
+}
+
+#[test]
+fn a_weighted_scheduler_shares_the_line_among_bursts_and_tcp_patterns() {
+    rfc7640::a_weighted_scheduler_shares_the_line_among_bursts_and_tcp_patterns(run);
+}
+
+#[test]
+fn a_shaper_keeps_rate_and_burst() {
+    rfc7640::a_shaper_keeps_rate_and_burst(run);
+}

@@ -1,0 +1,5 @@
+//! Burst tests: simulated, and judged again.
+
+mod command;
+mod replay;
+mod sim;

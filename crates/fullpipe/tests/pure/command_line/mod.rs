@@ -1,0 +1,15 @@
+//! The command line as a user and a script meet it: words in; sentences, documents, exit codes out.
+
+mod bad_input;
+mod compare;
+mod documents;
+mod history;
+mod junit;
+mod older;
+mod pdf;
+mod plans;
+mod report;
+mod screen;
+mod serve;
+mod stock_iperf3;
+mod ui;

@@ -1,0 +1,32 @@
+//! What needs neither a network nor real time: methods over simulated networks, documents, the command
+//! line.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod burst;
+#[path = "../cases/mod.rs"]
+mod cases;
+mod command_line;
+mod flow;
+#[path = "../folder/mod.rs"]
+mod folder;
+mod golden;
+#[path = "../judged/mod.rs"]
+mod judged;
+#[path = "../load/mod.rs"]
+mod load;
+#[path = "../plans/mod.rs"]
+mod plans;
+#[path = "../port/mod.rs"]
+mod port;
+#[path = "../process/mod.rs"]
+mod process;
+#[path = "../result/mod.rs"]
+mod result;
+mod rfc2544;
+mod rfc6349;
+mod rfc7640;
+mod stress;
+#[path = "../result/tcp.rs"]
+mod tcp;
+mod y1564;

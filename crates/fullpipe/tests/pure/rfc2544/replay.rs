@@ -1,0 +1,33 @@
+//! A result can be judged again from its evidence, without the network.
+
+use fp_method::rfc2544::{self, LeastThroughput, Plan, Threshold};
+use fp_report::Work;
+use serde_json::Value;
+
+fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
+    crate::judged::again(result, change, |plan: Plan, bed| {
+        let (report, end) = rfc2544::run(&plan, bed);
+        (Work::Rfc2544 { plan, report }, end)
+    })
+}
+
+fn recorded() -> Value {
+    let words = ["sim", "metro-40m-cbs64k", "rfc2544", "-q", "--line-rate", "1G"];
+    crate::result::run(&[&words[..], &["--frames", "512", "--direction", "upload"]].concat()).result
+}
+
+#[test]
+fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
+    let result = recorded();
+    crate::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
+}
+
+#[test]
+fn other_criteria_give_another_verdict_on_the_same_evidence() {
+    let result = recorded();
+    assert_eq!(result["verdict"]["status"], "info");
+    let at_least = Threshold::Percent { percent_of_line: 50.0 };
+    let asked = LeastThroughput { frame_bytes: None, at_least };
+    let again = judged_again(&result, |plan| plan.criteria.throughput.push(asked));
+    assert_eq!(again["verdict"]["status"], "fail");
+}

@@ -1,0 +1,128 @@
+//! The RFC 6349 method over simulated networks, as `fullpipe sim NET test` runs it.
+
+use crate::result::{number, run, within_percent};
+
+//= rfc6349 3.2.1
+//= rfc6349 3.2.2
+/// 100 Mbit/s at layer 1 and 5.1055 ms each way; the probe of 100 bytes adds 138 bytes of line
+/// twice, 0.022 ms.
+#[test]
+fn a_line_of_100_mbit_is_found_and_filled() {
+    let run = run(&["sim", "line-100m-10ms", "test", "-q"]);
+    assert_eq!((run.exit, run.status()), (0, "pass"), "{}", run.result["verdict"]);
+    for step in run.steps("bottleneck") {
+        assert_eq!(step["layer"], "l1");
+        assert!(within_percent(number(step, "rate_bps"), 100e6, 0.5), "{step}");
+    }
+    let baseline = run.steps("baseline_rtt")[0];
+    assert!((number(baseline, "rtt_min_ms") - 10.211).abs() < 0.1, "{baseline}");
+    for step in run.alone("bulk") {
+        assert!(number(step, "throughput_bps") >= 0.97 * number(step, "ideal_bps"), "{step}");
+        assert_eq!(number(step, "efficiency_percent"), 100.0);
+    }
+}
+
+/// The worked example of the RFC 6349 application note: four windows of a quarter of the
+/// bandwidth-delay product, 127,638 bytes / 4.
+#[test]
+fn four_windows_of_31_910_bytes_fill_the_line() {
+    let run = run(&["sim", "line-100m-10ms", "test", "-q", "-w", "31910", "-P", "4"]);
+    let all = run.tcp("walk", "bulk");
+    let full = all.iter().find(|step| step["connections"] == 4).unwrap();
+    // 1448 of 1538 bytes on the line are payload.
+    let ideal = 100e6 * 1448.0 / 1538.0;
+    assert!(number(full, "throughput_bps") >= 0.97 * ideal, "{full}");
+}
+
+#[test]
+fn a_bucket_as_large_as_the_bursts_costs_nothing() {
+    let run = run(&["sim", "metro-40m-cbs275k", "test", "-q"]);
+    assert_eq!((run.exit, run.status()), (0, "pass"), "{}", run.result["verdict"]);
+    for step in run.steps("bottleneck") {
+        assert_eq!((&step["layer"], &step["kind"]), (&"l2".into(), &"policer".into()));
+        assert!(within_percent(number(step, "rate_bps"), 40e6, 0.5), "{step}");
+    }
+    for step in run.tcp("throughput", "bulk") {
+        assert!(number(step, "throughput_bps") >= 0.97 * number(step, "ideal_bps"), "{step}");
+        assert_eq!(number(step, "efficiency_percent"), 100.0);
+        assert!(number(step, "buffer_delay_percent") < 2.0);
+    }
+}
+
+#[test]
+fn a_deep_queue_shows_as_buffer_delay() {
+    let run = run(&["sim", "bufferbloat-20m", "test", "-q"]);
+    let deep = run.tcp("throughput", "bulk");
+    let deep: Vec<_> =
+        deep.into_iter().filter(|step| number(step, "window_fraction") > 1.0).collect();
+    assert_eq!(deep.len(), 4, "each direction alone and with the other");
+    for step in deep {
+        assert!(number(step, "throughput_bps") >= 0.95 * number(step, "ideal_bps"), "{step}");
+        assert!(number(step, "buffer_delay_percent") > 200.0, "{step}");
+    }
+    assert!(run.reason_codes().contains(&"deep_queue"));
+}
+
+#[test]
+fn ipv6_is_measured_like_ipv4() {
+    let run = run(&["sim", "line-100m-10ms", "test", "-q", "-6", "--sender", "bulk"]);
+    assert_eq!((run.exit, run.status()), (0, "pass"), "{}", run.result["verdict"]);
+    // 1500 less 40 of IPv6, 20 of TCP and 12 of timestamps.
+    assert_eq!(run.tcp("throughput", "bulk")[0]["mss_bytes"], 1428);
+}
+
+#[test]
+fn random_loss_is_no_limit_of_the_rate() {
+    let run = run(&["sim", "lossy-50m", "test", "-q", "--sender", "bulk"]);
+    for step in run.steps("bottleneck") {
+        assert!(within_percent(number(step, "rate_l1_bps"), 50e6, 2.0), "{step}");
+    }
+    for step in run.steps("path_mtu") {
+        assert_eq!(step["mtu_bytes"], 1500);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures() {
+    let steps = || run(&["sim", "lossy-50m", "test", "-q", "--seed", "7"]).result["steps"].take();
+    assert_eq!(steps(), steps());
+}
+
+/// The slots of a series are where its totals come from.
+#[test]
+fn the_sum_of_a_series_is_its_totals() {
+    let run = run(&["sim", "metro-40m-cbs64k", "test", "-q"]);
+    let all = run.steps("tcp");
+    assert!(!all.is_empty());
+    for step in all {
+        let series = step["series"].as_array().unwrap();
+        let sum =
+            |field: &str| series.iter().map(|slot| slot[field].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(step["good_bytes"], sum("received_bytes"));
+        assert_eq!(step["transmitted_bytes"], sum("sent_bytes"));
+        assert_eq!(step["retransmitted_bytes"], sum("retransmitted_bytes"));
+    }
+}
+
+/// Whatever the search: a policer of 40 Mbit/s is one of 40 Mbit/s.
+#[test]
+fn every_search_finds_the_policed_rate() {
+    for search in ["binary", "fast", "mlr"] {
+        let words = ["sim", "metro-40m-cbs64k", "test", "-q", "--sender", "bulk", "--search"];
+        let run = run(&[&words[..], &[search]].concat());
+        for step in run.steps("bottleneck") {
+            assert!(within_percent(number(step, "rate_l2_bps"), 40e6, 0.5), "{search}: {step}");
+        }
+    }
+}
+
+/// The ideal network has no limit to be measured against; what was sold can be given.
+#[test]
+fn a_path_beyond_the_tester_is_shown_and_not_judged() {
+    let run_with = |words: &[&str]| run(&[&["sim", "ideal", "test", "-q"], words].concat());
+    let open = run_with(&["--max-rate", "1G", "-t", "0.5s", "--sender", "bulk"]);
+    assert_eq!((open.exit, open.status()), (0, "info"), "{}", open.result["verdict"]);
+    assert!(open.reason_codes().contains(&"bottleneck_not_reached"));
+    let sold = run_with(&["--cir", "100M@l1", "-t", "0.5s", "--sender", "bulk"]);
+    assert_eq!((sold.exit, sold.status()), (0, "pass"), "{}", sold.result["verdict"]);
+}

@@ -1,0 +1,33 @@
+//! A result can be judged again from its evidence, without the network.
+
+use fp_method::y1564::{self, Plan};
+use fp_report::Work;
+use serde_json::Value;
+
+use crate::port::Port;
+
+#[test]
+fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
+    let result = Port::sound().simulated(&[]).result;
+    crate::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
+}
+
+#[test]
+fn other_criteria_give_another_verdict_on_the_same_evidence() {
+    let result = Port::sound().simulated(&["--performance-only"]).result;
+    assert_eq!(result["verdict"]["status"], "pass");
+    let stricter = |plan: &mut Plan| {
+        let y1564::Traffic::Frames(frames) = &mut plan.services[0].traffic else { panic!() };
+        frames.criteria.ftd = Some(std::time::Duration::from_millis(1));
+    };
+    let again = judged_again(&result, stricter);
+    assert_eq!(again["verdict"]["status"], "fail");
+    assert_eq!(again["verdict"]["reasons"][0]["text"], "1 of 3 services failed: voice");
+}
+
+fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
+    crate::judged::again(result, change, |plan: Plan, bed| {
+        let (report, end) = y1564::run(&plan, bed);
+        (Work::Y1564 { plan, report }, end)
+    })
+}

@@ -1,0 +1,220 @@
+//! Runs the tests by what they need, in three tiers, each test in a process of its own.
+
+mod binaries;
+mod case;
+mod summary;
+mod user;
+#[path = "../../../tests/watch/mod.rs"]
+mod watch;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use binaries::Binary;
+use case::{Case, Outcome, Who};
+use summary::{Run, Summary};
+use user::Stage;
+use watch::Watch;
+
+/// Whom the tests run as where root runs them.
+const ORDINARY_USER: &str = "nobody";
+/// Names the cases that take root.
+const FOR_ROOT: &str = "::as_root::";
+/// How long a soak waits for the host to become quiet before each case.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a host has to be quiet to be called so.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What tests need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Neither a network nor real time: side by side on all processors.
+    Pure,
+    /// Real frames or real time: one after the other, as an ordinary user; as root what takes root.
+    Real,
+    /// All that takes long, and the real ones again, as either user, on a quiet host.
+    Soak,
+}
+
+impl Tier {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Pure => "pure",
+            Self::Real => "real",
+            Self::Soak => "soak",
+        }
+    }
+
+    fn has(self, case: &str) -> bool {
+        match self {
+            Self::Pure => true,
+            Self::Real => case.starts_with("real::"),
+            Self::Soak => case.starts_with("real::") || case.starts_with("soak::"),
+        }
+    }
+}
+
+/// Runs the cases of a tier whose names contain one of `words`, or all; a soak goes on until it has
+/// lasted for `minutes`, and has run each case once.
+#[expect(clippy::disallowed_methods, reason = "tests are timed, nothing is measured")]
+pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()> {
+    let binaries = binaries::build(tier)?;
+    let names: Vec<Vec<String>> =
+        binaries.iter().map(Binary::cases).collect::<anyhow::Result<_>>()?;
+    let all = binaries.iter().zip(&names);
+    let all = all.flat_map(|(binary, names)| names.iter().map(move |name| Case { binary, name }));
+    let is_wanted = |case: &Case<'_>| {
+        let title = case.title();
+        tier.has(case.name) && (words.is_empty() || words.iter().any(|word| title.contains(word)))
+    };
+    let cases: Vec<Case<'_>> = all.filter(is_wanted).collect();
+    let summary = Mutex::new(Summary::new(tier.name()));
+    let began = Instant::now();
+    match tier {
+        Tier::Pure => side_by_side(&cases, &summary)?,
+        Tier::Real => one_by_one(&cases, &binaries, &summary)?,
+        Tier::Soak => {
+            let until = began + Duration::from_secs(60 * minutes);
+            soak(&cases, &binaries, &summary, until)?;
+        }
+    }
+    let mut summary = summary.into_inner()?;
+    summary.seconds = began.elapsed().as_secs_f64();
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let file = format!("tests/{}.json", tier.name());
+    summary.write(&crate::tidy::root().join(target).join(file))?;
+    say(&summary.text())?;
+    summary.verdict()
+}
+
+/// As many as there are processors.
+fn side_by_side(cases: &[Case<'_>], summary: &Mutex<Summary>) -> anyhow::Result<()> {
+    let queue = Mutex::new(cases.iter());
+    let worker = || -> anyhow::Result<()> {
+        loop {
+            // The lock is free again before the case runs.
+            let next = queue.lock().ok().and_then(|mut queue| queue.next());
+            let Some(case) = next else { return Ok(()) };
+            run_case(case, Who::Caller, summary, true)?;
+        }
+    };
+    let processors = thread::available_parallelism()?.get();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(worker)).collect();
+        let ends = workers.into_iter().map(|worker| worker.join());
+        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+fn one_by_one(
+    cases: &[Case<'_>],
+    binaries: &[Binary],
+    summary: &Mutex<Summary>,
+) -> anyhow::Result<()> {
+    let stage = ordinary_user(binaries)?;
+    for case in cases {
+        match (&stage, case.name.contains(FOR_ROOT)) {
+            (None, true) => leave_out(summary),
+            (Some(_), true) | (None, false) => run_case(case, Who::Caller, summary, true)?,
+            (Some(stage), false) => run_case(case, Who::Ordinary(stage), summary, true)?,
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests are timed, nothing is measured")]
+fn soak(
+    cases: &[Case<'_>],
+    binaries: &[Binary],
+    summary: &Mutex<Summary>,
+    until: Instant,
+) -> anyhow::Result<()> {
+    let stage = ordinary_user(binaries)?;
+    for round in 0.. {
+        for case in cases {
+            if round > 0 && Instant::now() >= until {
+                return Ok(());
+            }
+            let is_for_root = case.name.contains(FOR_ROOT);
+            if let Some(stage) = stage.as_ref().filter(|_| !is_for_root) {
+                run_case(case, Who::Ordinary(stage), summary, becomes_quiet()?)?;
+            }
+            if stage.is_none() && is_for_root {
+                leave_out(summary);
+            } else {
+                run_case(case, Who::Caller, summary, becomes_quiet()?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Another user than the caller, who is root; none for anybody else.
+fn ordinary_user(binaries: &[Binary]) -> anyhow::Result<Option<Stage>> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let programs: Vec<&Path> =
+        binaries.iter().filter_map(|binary| binary.executable.parent()?.parent()).collect();
+    Stage::new(ORDINARY_USER, &programs).map(Some)
+}
+
+fn leave_out(summary: &Mutex<Summary>) {
+    if let Ok(mut summary) = summary.lock() {
+        summary.not_run += 1;
+    }
+}
+
+/// Waits until nothing else uses the processors, and says whether that came about.
+#[expect(clippy::disallowed_methods, reason = "the host is asked to be quiet in real time")]
+fn becomes_quiet() -> anyhow::Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let watch = Watch::start();
+        thread::sleep(QUIET);
+        let Some(disturbance) = watch.end().disturbance() else { return Ok(true) };
+        if Instant::now() >= until {
+            say(&format!("the host does not become quiet: {disturbance}\n"))?;
+            return Ok(false);
+        }
+    }
+}
+
+fn run_case(
+    case: &Case<'_>,
+    who: Who<'_>,
+    summary: &Mutex<Summary>,
+    was_quiet_before: bool,
+) -> anyhow::Result<()> {
+    let (outcome, took) = case.run(who)?;
+    let user = match who {
+        Who::Ordinary(_) => ORDINARY_USER,
+        Who::Caller if rustix::process::geteuid().is_root() => "root",
+        Who::Caller => "caller",
+    };
+    let title = case.title();
+    let seconds = took.as_secs_f64();
+    match &outcome {
+        Outcome::Failed(why) => {
+            say(&format!("FAILED     {seconds:6.1} s  {title} ({user})\n{why}\n"))?
+        }
+        Outcome::Disturbed(how) => {
+            say(&format!("disturbed  {seconds:6.1} s  {title} ({user}): {how}\n"))?;
+        }
+        // There are many quick ones.
+        Outcome::Passed if seconds < 1.0 => {}
+        Outcome::Passed => say(&format!("ok         {seconds:6.1} s  {title} ({user})\n"))?,
+    }
+    let run = Run { case: title, user, outcome, took, was_quiet_before };
+    summary.lock().ok().context("a test panicked")?.add(&run);
+    Ok(())
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
