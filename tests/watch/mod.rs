@@ -1,6 +1,8 @@
 //! Whether something else kept the processors of this host from a test meanwhile: told by the host
 //! itself, by no code of the product.
 
+#![expect(clippy::unwrap_used, reason = "a host without /proc is none that tests run on")]
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

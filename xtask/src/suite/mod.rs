@@ -107,7 +107,8 @@ fn side_by_side(cases: &[Case<'_>], summary: &Mutex<Summary>) -> anyhow::Result<
     thread::scope(|scope| {
         let workers: Vec<_> = (0..processors).map(|_| scope.spawn(worker)).collect();
         let ends = workers.into_iter().map(|worker| worker.join());
-        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .try_for_each(|end| end)
     })
 }
 
