@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where something is wrong")]
 
+mod child;
 mod real;

@@ -1,4 +1,4 @@
 //! Each case once: it asserts what holds on a host that is busy with other things.
 
-mod control;
+pub(crate) mod control;
 mod iperf3;

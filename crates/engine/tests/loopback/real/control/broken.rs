@@ -12,28 +12,8 @@ use fp_engine::os::clock;
 use fp_model::{Abort, Testbed as _};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::real::control::far_end::{FarEnd, LOOPBACK, connect, long_trial, within};
-
-/// Says to a child which end it is to be; to a near end, with whom.
-pub(crate) const FAR: &str = "FULLPIPE_TEST_FAR_END";
-const NEAR: &str = "FULLPIPE_TEST_NEAR_END";
-/// Before what a child says to its parent: the test harness prints lines of its own.
-const SAYS: &str = "child says: ";
-
-/// Not a test: what a child does.
-#[test]
-fn child_end() {
-    if std::env::var_os(FAR).is_some() {
-        let far = FarEnd::at(LOOPBACK);
-        println!("\n{SAYS}{}", far.pairing);
-        // Until the parent kills us, or is gone itself.
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).unwrap();
-    } else if let Ok(pairing) = std::env::var(NEAR) {
-        let outcome = connect(&Pairing::parse(&pairing).unwrap()).unwrap().run(&long_trial());
-        println!("\n{SAYS}{outcome:?}");
-    }
-}
+use crate::child::{FAR, NEAR, SAYS};
+use crate::real::control::far_end::{connect, long_trial, within};
 
 /// A child process, killed with the test.
 pub(crate) struct End(Child);
@@ -41,7 +21,7 @@ pub(crate) struct End(Child);
 impl End {
     pub(crate) fn be(variable: &str, value: &str) -> Self {
         let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "broken::child_end", "--nocapture"])
+            .args(["--exact", "child::end", "--nocapture"])
             .env(variable, value)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

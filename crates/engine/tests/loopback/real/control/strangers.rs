@@ -19,7 +19,8 @@ use rustls::{
 };
 use serde_json::{Value, json};
 
-use crate::real::control::broken::{End, FAR};
+use crate::child::FAR;
+use crate::real::control::broken::End;
 use crate::real::control::far_end::{FarEnd, LOOPBACK, connect, flow, frames, trial, within};
 
 /// A peer that believes any certificate and says what a test wants.
