@@ -5,7 +5,9 @@
 mod bench;
 mod browser;
 mod check_as;
+mod evidence;
 mod linux_grid;
+mod program;
 mod tidy;
 
 use std::io::Write as _;
@@ -15,6 +17,10 @@ const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
+       cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
+       cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
+       cargo xtask evidence accept   from now on the documents are to be as they are
+       cargo xtask evidence show NAME    the document of a recording
        cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
        cargo xtask bench stress memory|packet|xdp|kernel|growth …   only these parts of it
@@ -27,13 +33,13 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["check-as", user] => check_as::run(user),
         ["browser", folder] => browser::run(folder.as_ref()),
+        ["evidence", words @ ..] => match evidence::run(words) {
+            Some(outcome) => outcome,
+            None => return usage(),
+        },
         ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
         ["bench", engine, parts @ ..] => bench::run(engine, parts),
-        _ => {
-            // With stderr gone there is nobody left to tell.
-            let _ = std::io::stderr().write_all(USAGE.as_bytes());
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,4 +48,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    // With stderr gone there is nobody left to tell.
+    let _ = std::io::stderr().write_all(USAGE.as_bytes());
+    ExitCode::from(2)
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod broken;
 mod compare;
 mod documents;
+mod evidence;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod gateway;
@@ -15,6 +16,8 @@ mod older;
 mod pdf;
 mod plans;
 mod process;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod report;
 #[cfg(feature = "tui")]
 mod screen;
