@@ -10,6 +10,8 @@ mod folder;
 #[path = "../judged/mod.rs"]
 mod judged;
 mod known;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

@@ -5,7 +5,11 @@
 mod bad_input;
 #[path = "../folder/mod.rs"]
 mod folder;
+#[path = "../judged/mod.rs"]
+mod judged;
 mod lab;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

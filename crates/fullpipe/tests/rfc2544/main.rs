@@ -11,6 +11,8 @@ mod judged;
 mod known;
 mod lab;
 mod network;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod recovery;
 mod replay;
 #[path = "../result/mod.rs"]

@@ -9,6 +9,8 @@ mod disturbed;
 mod judged;
 mod known;
 mod lab;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

@@ -4,8 +4,12 @@
 
 #[path = "../folder/mod.rs"]
 mod folder;
+#[path = "../judged/mod.rs"]
+mod judged;
 mod lab;
 mod network;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

@@ -11,6 +11,8 @@ mod folder;
 #[path = "../judged/mod.rs"]
 mod judged;
 mod lab;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;

@@ -12,6 +12,8 @@ mod known;
 mod lab;
 mod port;
 mod profiles;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod replay;
 #[path = "../result/mod.rs"]
 mod result;
