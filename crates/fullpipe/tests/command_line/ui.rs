@@ -224,14 +224,14 @@ fn result_is_shown(ui: &Ui, result: &str) {
     assert!((bits / FRAMES_BITS - 1.0).abs() < 0.01, "{bits}");
 }
 
-/// A recording of each method; most are of the lab.
+/// A recording of each method across the lab.
 const RECORDED: [&str; 7] = [
     "rfc6349-lab",
     "burst-lab",
     "rfc2544-lab",
     "y1564-lab",
     "rfc7640-lab",
-    "flow-classes-sim",
+    "flow-classes-lab",
     "stress-lab",
 ];
 

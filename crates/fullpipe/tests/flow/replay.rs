@@ -90,6 +90,7 @@ fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
         "flow-loss-sim",
         "flow-tcp-lab",
         "flow-udp-lab",
+        "flow-classes-lab",
     ] {
         let result: Value = serde_json::from_str(&super::recorded::text(name)).unwrap();
         let again = super::judged::again(

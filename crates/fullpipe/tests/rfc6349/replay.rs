@@ -18,7 +18,7 @@ fn recorded(name: &str) -> Value {
 /// Across the lab and in virtual time.
 #[test]
 fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
-    for name in ["rfc6349-sim", "rfc6349-bucket-sim", "rfc6349-lab"] {
+    for name in ["rfc6349-sim", "rfc6349-bucket-sim", "rfc6349-lab", "rfc6349-bucket-lab"] {
         let result = recorded(name);
         super::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
     }

@@ -33,7 +33,7 @@ fn the_evidence_of_a_run_gives_the_same_report() {
 /// Across the lab and in virtual time.
 #[test]
 fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
-    for name in ["rfc7640-sim", "rfc7640-lab"] {
+    for name in ["rfc7640-sim", "rfc7640-50k-sim", "rfc7640-lab"] {
         let result: Value = serde_json::from_str(&super::recorded::text(name)).unwrap();
         let again = super::judged::again(
             &result,
