@@ -16,15 +16,16 @@ use crate::{program, tidy};
 /// The smallest files; the time that this takes does not matter.
 const LEVEL: u8 = 10;
 
-/// All recordings, or those of these names.
+/// All recordings, or those of these names; `-sim` and `-lab` stand for all whose names end so.
 pub(super) fn run(names: &[&str]) -> anyhow::Result<()> {
     let all = table::read(&folder())?;
     for name in names {
-        ensure!(all.iter().any(|one| one.name == *name), "there is no recording '{name}'");
+        ensure!(all.iter().any(|one| is_called(one, name)), "there is no recording '{name}'");
     }
     let program = program::built()?;
     let scratch = Scratch::new("record")?;
-    let is_wanted = |one: &&Recording| names.is_empty() || names.contains(&one.name.as_str());
+    let is_wanted =
+        |one: &&Recording| names.is_empty() || names.iter().any(|name| is_called(one, name));
     let mut failed = Vec::new();
     for recording in all.iter().filter(is_wanted) {
         if let Err(error) = record(recording, &program, scratch.path()) {
@@ -34,6 +35,10 @@ pub(super) fn run(names: &[&str]) -> anyhow::Result<()> {
     }
     ensure!(failed.is_empty(), "not recorded: {}", failed.join(", "));
     Ok(())
+}
+
+fn is_called(recording: &Recording, name: &str) -> bool {
+    recording.name == name || (name.starts_with('-') && recording.name.ends_with(name))
 }
 
 fn record(recording: &Recording, program: &Path, scratch: &Path) -> anyhow::Result<()> {
