@@ -11,6 +11,7 @@ import { stagesOf } from "../src/figures/stages.ts";
 import { writtenRate, writtenSize, writtenTime } from "../src/figures/written.ts";
 import { tablesOf } from "../src/figures/steps.ts";
 import { type Draft, orderOf, sorted, speaksOf } from "../src/order.ts";
+import { names, recorded } from "./recorded.ts";
 
 test("a field is shown by the unit in its name", () => {
   assert.equal(fieldName("rtt_p99_ms"), "RTT p99");
@@ -79,24 +80,55 @@ test("an error is found at its line and column", () => {
 });
 
 test("steps of one kind are one table, without columns that nobody filled", () => {
-  const tables = tablesOf([
-    { name: "path_mtu", direction: "download", mtu_bytes: 1500, black_hole: false },
-    { name: "path_mtu", direction: "upload", mtu_bytes: 1400, black_hole: true },
-    { name: "tcp", role: "walk", direction: "download", throughput_bps: 1e6, ideal_bps: 2e6 },
-    { name: "tcp", role: "throughput", direction: "download", throughput_bps: 1e6 },
-    { name: "later", odd_bytes: 7 },
-  ]);
+  const { steps } = recorded("rfc6349-bucket-sim");
+  const tables = tablesOf([...steps, { name: "later", odd_bytes: 7 }]);
+  const count = (name: string, role?: string): number =>
+    steps.filter((step) => step["name"] === name && (!role || step["role"] === role)).length;
   assert.deepEqual(
     tables.map((table) => [table.caption, table.rows.length]),
     [
-      ["Path MTU", 2],
-      ["Window walk", 1],
-      ["TCP throughput", 1],
+      ["Path MTU", count("path_mtu")],
+      ["Baseline RTT", count("baseline_rtt")],
+      ["Bottleneck bandwidth", count("bottleneck")],
+      ["Window walk", count("tcp", "walk")],
+      ["TCP throughput", count("tcp", "throughput")],
       ["Later", 1],
     ],
   );
-  const heads = tables[0]?.columns.map((column) => column.head);
-  assert.deepEqual(heads, ["direction", "path MTU", "black hole"]);
+  const heads = (table = tables[0]) => table?.columns.map((column) => column.head);
+  assert.deepEqual(heads(), ["direction", "path MTU", "black hole", "probes"]);
+  const untold = tablesOf(steps.map((step) => ({ ...step, probes: null })));
+  assert.deepEqual(heads(untold[0]), ["direction", "path MTU", "black hole"]);
+  assert.deepEqual(
+    untold[0]?.rows.map((step) => untold[0]?.columns.map((column) => column.cell(step))),
+    [
+      ["download", "1,500 B", "no"],
+      ["upload", "1,500 B", "no"],
+    ],
+  );
+});
+
+test("every step of every recorded result is in a table, and each column tells something", () => {
+  assert.ok(names.length > 20, names.join());
+  for (const name of names) {
+    const { plan, steps } = recorded(name);
+    const tables = tablesOf(steps);
+    const rows = tables.flatMap((table) => table.rows);
+    // What a step lists has rows of its own.
+    assert.ok(rows.length >= steps.length, name);
+    for (const { caption, columns, rows } of tables) {
+      for (const column of columns) {
+        const cells = rows.map((step) => column.cell(step));
+        const said = cells.some((cell) => cell !== "–" && cell !== "");
+        assert.ok(said, `${name}: ${column.head} of ${caption}`);
+        const odd = cells.find((cell) => /undefined|NaN|\[object/.test(cell));
+        assert.equal(odd, undefined, `${name}: ${column.head} of ${caption}`);
+      }
+    }
+    for (const [field, value] of flattened(plan)) {
+      assert.ok(field !== "" && !/undefined|NaN/.test(value), `${name}: ${field} ${value}`);
+    }
+  }
 });
 
 function counter(id: string, trial: string, name: string, unit = "bit/s"): Counter {

@@ -1,6 +1,5 @@
 //! Uses the web interface as a person does, in a real browser, and keeps a picture of every page.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -9,30 +8,26 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::{program, tidy};
+
 /// Against the binary that was built for the tests, with a history of its own.
 pub(crate) fn run(pictures: &Path) -> anyhow::Result<()> {
-    let root = crate::tidy::root();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built =
-        Command::new(cargo).args(["build", "--locked", "--package", "fullpipe"]).status()?;
-    ensure!(built.success(), "fullpipe does not build");
+    let program = program::built()?;
     if pictures.exists() {
         fs::remove_dir_all(pictures).with_context(|| pictures.display().to_string())?;
     }
     fs::create_dir_all(pictures).with_context(|| pictures.display().to_string())?;
     let home = std::env::temp_dir().join(format!("fullpipe-browser-{}", std::process::id()));
     fs::create_dir(&home).with_context(|| home.display().to_string())?;
-    let outcome = use_it(root, &home, pictures);
+    let outcome = use_it(&program, &home, pictures);
     fs::remove_dir_all(&home).with_context(|| home.display().to_string())?;
     outcome
 }
 
-fn use_it(root: &Path, home: &Path, pictures: &Path) -> anyhow::Result<()> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
-    let program = root.join(target).join("debug/fullpipe");
-    let page = Page::show(&program, home)?;
+fn use_it(program: &Path, home: &Path, pictures: &Path) -> anyhow::Result<()> {
+    let page = Page::show(program, home)?;
     let used = Command::new("node")
-        .arg(root.join("web/test/browser.mjs"))
+        .arg(tidy::root().join("web/test/browser.mjs"))
         .arg(&page.address)
         .arg(pictures)
         .stdin(Stdio::null())

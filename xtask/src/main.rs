@@ -4,7 +4,9 @@
 
 mod bench;
 mod browser;
+mod evidence;
 mod linux_grid;
+mod program;
 mod suite;
 mod tidy;
 
@@ -19,6 +21,10 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask test pure|real [WORD…]     the tests that need no network, or a real one
        cargo xtask soak [--minutes N] [WORD…] all that takes long, again and again on a quiet host
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
+       cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
+       cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
+       cargo xtask evidence accept   from now on the documents are to be as they are
+       cargo xtask evidence show NAME    the document of a recording
        cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
        cargo xtask bench stress memory|packet|xdp|kernel|growth …   only these parts of it
@@ -37,13 +43,13 @@ fn main() -> ExitCode {
         }
         ["soak", words @ ..] => suite::run(Tier::Soak, words, 0),
         ["browser", folder] => browser::run(folder.as_ref()),
+        ["evidence", words @ ..] => match evidence::run(words) {
+            Some(outcome) => outcome,
+            None => return usage(),
+        },
         ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
         ["bench", engine, parts @ ..] => bench::run(engine, parts),
-        _ => {
-            // With stderr gone there is nobody left to tell.
-            let _ = std::io::stderr().write_all(USAGE.as_bytes());
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,4 +58,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    // With stderr gone there is nobody left to tell.
+    let _ = std::io::stderr().write_all(USAGE.as_bytes());
+    ExitCode::from(2)
 }

@@ -6,31 +6,10 @@ use crate::folder::Folder;
 use crate::result::Finished;
 
 /// The network that is what was sold: its policers are those of `SERVICES`.
-const NETWORK: &str = "lab: fullpipe.lab/1
-name: three-services
-links:
-  - near_to_far: &way
-      line_rate: 1G
-      police:
-        - {dscp: ef, cir: 2M, cbs: 16K}
-        - {dscp: [af41, af42], cir: 6M, cbs: 32K, eir: 3M, ebs: 32K, color_aware: true}
-        - {cir: 10M, cbs: 64K, eir: 5M, ebs: 64K}
-      delay: 5ms
-    far_to_near: *way
-";
+const NETWORK: &str = include_str!("../../../../tests/evidence/three-services.yaml");
 
 /// Short steps: the simulation needs no patience, the lab has little.
-const SERVICES: &str = "schema: fullpipe.services/1
-configuration: {step_time: 2s}
-performance: {duration: 5s}
-services:
-  - {name: voice, frame_size: 214, dscp: ef, cir: 2M, cbs: 16K,
-     criteria: {flr: 0.1%, ftd: 20ms, fdv: 5ms}}
-  - {name: video, emix: adeg, dscp: af41, color_mode: aware, yellow_dscp: af42,
-     cir: 6M, cbs: 32K, eir: 3M, ebs: 32K, criteria: {flr: 0.1%, ftd: 30ms, fdv: 10ms}}
-  - {name: internet, frame_size: 1518, cir: 10M, cbs: 64K, eir: 5M, ebs: 64K,
-     criteria: {flr: 0.1%, ftd: 50ms, fdv: 20ms}}
-";
+const SERVICES: &str = include_str!("../../../../tests/evidence/services.yaml");
 
 /// The port and what is asked of it, with what a test changes.
 pub(crate) struct Port {

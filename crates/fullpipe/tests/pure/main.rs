@@ -21,6 +21,8 @@ mod plans;
 mod port;
 #[path = "../process/mod.rs"]
 mod process;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 #[path = "../result/mod.rs"]
 mod result;
 mod rfc2544;

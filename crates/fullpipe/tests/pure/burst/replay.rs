@@ -11,16 +11,17 @@ fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
     })
 }
 
-fn recorded(words: &[&str]) -> Value {
-    let sim = ["sim", "metro-40m-cbs64k", "burst", "-q", "--direction", "upload"];
-    crate::result::run(&[&sim, words].concat()).result
+fn recorded(name: &str) -> Value {
+    serde_json::from_str(&crate::recorded::text(name)).unwrap()
 }
 
+/// Across the lab and in virtual time.
 #[test]
 fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
-    let verify = ["--cir", "40M", "--cbs", "64K", "--frames", "512,1518"];
-    for words in [&verify[..], &["--discover"]] {
-        let result = recorded(words);
+    for name in
+        ["burst-sim", "burst-50k-sim", "burst-discover-sim", "burst-lab", "burst-discover-lab"]
+    {
+        let result = recorded(name);
         crate::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
     }
 }
@@ -29,7 +30,7 @@ fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
 /// within one. The bursts of both are the same.
 #[test]
 fn another_tolerance_gives_another_verdict_on_the_same_evidence() {
-    let result = recorded(&["--cir", "40M", "--cbs", "65K", "--frames", "512"]);
+    let result = recorded("burst-65k-sim");
     let status =
         |result: &Value| result["steps"].as_array().unwrap().last().unwrap()["pass"].clone();
     assert_eq!(status(&result), true, "{}", result["steps"]);

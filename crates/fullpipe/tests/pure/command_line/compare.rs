@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::folder::Folder;
 use crate::process::{Finished, fullpipe};
+use crate::recorded;
 
-fn simulated(folder: &Folder, name: &str, words: &[&str]) -> String {
-    let file = folder.file(name);
-    fullpipe(&[&["sim"], words, &["-q", "-o", &file]].concat());
-    file
+/// A recorded result in a file of the folder.
+fn result(folder: &Folder, name: &str) -> String {
+    folder.written(&format!("{name}.json"), &recorded::text(name))
 }
 
 fn judgements(run: &Finished, figure: &str) -> Vec<String> {
@@ -24,16 +24,8 @@ fn judgements(run: &Finished, figure: &str) -> Vec<String> {
 #[test]
 fn a_change_of_the_network_is_beyond_the_noise_and_told_in_every_form() {
     let folder = Folder::new();
-    let before = simulated(
-        &folder,
-        "a.json",
-        &["line-100m-10ms", "flow", "-t", "2s", "-P", "4", "-w", "31910"],
-    );
-    let after = simulated(
-        &folder,
-        "b.json",
-        &["line-100m-10ms", "flow", "-t", "2s", "-P", "1", "-w", "31910"],
-    );
+    let before = result(&folder, "flow-windows-4-sim");
+    let after = result(&folder, "flow-windows-1-sim");
     let [html, pdf] = ["c.html", "c.pdf"].map(|name| folder.file(name));
     let compared =
         fullpipe(&["compare", &before, &after, "--json", "--html", &html, "--pdf", &pdf]);
@@ -51,8 +43,8 @@ fn a_change_of_the_network_is_beyond_the_noise_and_told_in_every_form() {
 #[test]
 fn a_line_that_became_slower_is_worse_and_its_baseline_is_the_same() {
     let folder = Folder::new();
-    let before = simulated(&folder, "a.json", &["metro-40m-cbs275k", "test"]);
-    let after = simulated(&folder, "b.json", &["metro-40m-cbs64k", "test"]);
+    let before = result(&folder, "rfc6349-sim");
+    let after = result(&folder, "rfc6349-bucket-sim");
     let compared = fullpipe(&["compare", &before, &after, "--json"]);
     assert!(judgements(&compared, "throughput_bps").iter().any(|judged| judged == "worse"));
     assert!(judgements(&compared, "mtu_bytes").iter().all(|judged| judged == "same"));
@@ -63,8 +55,8 @@ fn a_line_that_became_slower_is_worse_and_its_baseline_is_the_same() {
 #[test]
 fn results_of_two_methods_have_nothing_to_be_compared() {
     let folder = Folder::new();
-    let flow = simulated(&folder, "a.json", &["ideal", "flow", "-t", "500ms"]);
-    let test = simulated(&folder, "b.json", &["metro-40m-cbs64k", "test"]);
+    let flow = result(&folder, "flow-tcp-sim");
+    let test = result(&folder, "rfc6349-bucket-sim");
     let run = fullpipe(&["compare", &flow, &test]);
     assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""));
     assert!(run.stderr.contains("'flow'") && run.stderr.contains("'rfc6349'"), "{}", run.stderr);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::folder::Folder;
 use crate::process::{Finished, Running, command, fullpipe};
+use crate::recorded;
 
 const SIM: [&str; 6] = ["sim", "fast-ethernet", "flow", "-t", "500ms", "-q"];
 
@@ -30,6 +31,17 @@ impl Data {
 
     fn run(&self, words: &[&str]) -> Finished {
         Running::start(self.command(words)).finish()
+    }
+
+    /// Takes recorded results in.
+    fn import(&self, names: &[&str]) {
+        let files =
+            names.iter().map(|name| self.0.written(&format!("{name}.json"), &recorded::text(name)));
+        let files: Vec<String> = files.collect();
+        let files = files.iter().map(String::as_str);
+        let words: Vec<&str> = ["history", "--import"].into_iter().chain(files).collect();
+        let run = self.run(&words);
+        assert_eq!(run.exit, Some(0), "{}", run.stderr);
     }
 
     /// The runs that it holds.
@@ -154,9 +166,7 @@ fn killed_at_any_moment_a_run_is_whole_or_absent() {
 #[test]
 fn runs_go_out_as_files_and_come_in_as_files() {
     let (one, other) = (Data::new(), Data::new());
-    for seed in ["1", "2"] {
-        one.run(&[&SIM[..], &["--save", "--seed", seed]].concat());
-    }
+    one.import(&["flow-tcp-sim", "flow-udp-lab"]);
     let folder = one.0.file("out");
     assert_eq!(one.run(&["history", "--export", &folder]).exit, Some(0));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
@@ -185,11 +195,12 @@ fn runs_go_out_as_files_and_come_in_as_files() {
 fn the_oldest_go_when_there_are_too_many() {
     let data = Data::new();
     assert_eq!(data.run(&["history", "--keep-runs", "2"]).exit, Some(0));
-    for seed in ["1", "2", "3"] {
-        data.run(&[&SIM[..], &["--save", "--seed", seed]].concat());
-    }
+    data.import(&["flow-tcp-sim", "flow-udp-sim", "rfc6349-sim"]);
+    assert_eq!(data.runs().len(), 2);
+    // A run of today is younger than any recording.
+    let run = data.run(&[&SIM[..], &["--save", "--json"]].concat()).json();
     let runs = data.runs();
-    assert_eq!(runs.len(), 2);
+    assert_eq!((runs.len(), &runs[0]["id"]), (2, &run["id"]));
     let none = data.run(&["history", "--keep-runs", "0"]);
     assert_eq!(none.exit, Some(2), "{}", none.stderr);
 }
@@ -209,7 +220,7 @@ fn what_is_asked_of_the_history_in_vain_is_told() {
         assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""), "{words:?}");
         assert!(run.stderr.contains(says), "{words:?}: {}", run.stderr);
     }
-    data.run(&[&SIM[..], &["--save"]].concat());
+    data.import(&["flow-tcp-sim"]);
     let run = data.run(&["report", "zzzz"]);
     assert!(
         run.stderr.contains("neither a run 'zzzz' in the history nor a file"),

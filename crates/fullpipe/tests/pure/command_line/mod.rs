@@ -3,6 +3,7 @@
 mod bad_input;
 mod compare;
 mod documents;
+mod evidence;
 mod history;
 mod junit;
 mod older;

@@ -4,21 +4,20 @@ use std::fs;
 
 use crate::folder::Folder;
 use crate::process::{Finished, fullpipe};
+use crate::recorded;
 
-/// A result in a file of the folder.
-fn result(folder: &Folder, words: &[&str]) -> String {
-    let file = folder.file("result.json");
-    let run = fullpipe(&[words, &["-q", "-o", &file]].concat());
-    assert!(matches!(run.exit, Some(0 | 1)), "{}", run.stderr);
-    file
+/// A recorded result in a file of the folder.
+fn result(folder: &Folder, name: &str) -> String {
+    folder.written("result.json", &recorded::text(name))
 }
 
-const FAILING: [&str; 3] = ["sim", "metro-40m-cbs64k", "test"];
+/// Behind a bucket that is too small for TCP's bursts.
+const FAILING: &str = "rfc6349-bucket-sim";
 
 #[test]
 fn other_thresholds_judge_the_same_evidence_again_and_say_so() {
     let folder = Folder::new();
-    let file = result(&folder, &FAILING);
+    let file = result(&folder, FAILING);
     let again = folder.file("again.json");
     let change = ["--judge-with", "thresholds.throughput_percent=1", "-o", &again];
     let run = fullpipe(&[&["report", &file][..], &change].concat());
@@ -44,7 +43,7 @@ fn other_thresholds_judge_the_same_evidence_again_and_say_so() {
 #[test]
 fn what_the_evidence_cannot_answer_is_refused() {
     let folder = Folder::new();
-    let file = result(&folder, &FAILING);
+    let file = result(&folder, FAILING);
     let refused = |change: &str| -> Finished {
         let run = fullpipe(&["report", &file, "--judge-with", change]);
         assert_eq!((run.exit, run.stdout.as_str()), (Some(2), ""), "{}", run.stderr);
@@ -60,8 +59,7 @@ fn what_the_evidence_cannot_answer_is_refused() {
 #[test]
 fn a_file_that_is_no_result_is_told_and_nothing_is_written() {
     let folder = Folder::new();
-    let whole =
-        fs::read_to_string(result(&folder, &["sim", "ideal", "flow", "-t", "500ms"])).unwrap();
+    let whole = recorded::text("flow-tcp-sim");
     let newer = whole.replacen("fullpipe.result/1", "fullpipe.result/7", 1);
     for (text, says) in [
         (&whole[..whole.len() / 3], "ends in the middle"),
@@ -83,9 +81,9 @@ fn a_file_that_is_no_result_is_told_and_nothing_is_written() {
 struct Documents(Folder);
 
 impl Documents {
-    fn of(words: &[&str], labels: &[&str]) -> (Self, serde_json::Value) {
+    fn of(name: &str) -> (Self, serde_json::Value) {
         let folder = Folder::new();
-        let file = result(&folder, &[words, labels].concat());
+        let file = result(&folder, name);
         Self::of_file(folder, &file)
     }
 
@@ -104,19 +102,29 @@ impl Documents {
         fs::read_to_string(self.0.file(name)).unwrap()
     }
 
+    /// What is shown of the result on a terminal, as after the test.
+    fn screen(&self) -> String {
+        fullpipe(&["report", &self.0.file("result.json")]).stdout
+    }
+
     /// What a reader of the PDF sees, words as they follow each other.
     fn pdf(&self) -> String {
         super::pdf::text(&fs::read(self.0.file("pdf")).unwrap())
     }
 }
 
-const HOSTILE: [&str; 6] =
-    ["--site", "<script>alert(1)</script>", "--label", "=cmd()", "--order", "a|b"];
-
 #[test]
 fn a_label_is_text_whatever_it_says() {
-    let words = ["sim", "fast-ethernet", "flow", "-t", "500ms"];
-    let (documents, _) = Documents::of(&words, &HOSTILE);
+    let folder = Folder::new();
+    let mut result: serde_json::Value =
+        serde_json::from_str(&recorded::text("flow-tcp-sim")).unwrap();
+    for (label, text) in
+        [("site", "<script>alert(1)</script>"), ("label", "=cmd()"), ("order", "a|b")]
+    {
+        result["labels"][label] = text.into();
+    }
+    let file = folder.written("hostile.json", &result.to_string());
+    let (documents, _) = Documents::of_file(folder, &file);
     let html = documents.text("html");
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !html.contains("<script"));
     let pdf = documents.pdf();
@@ -131,7 +139,7 @@ fn a_label_is_text_whatever_it_says() {
 #[test]
 fn letters_that_no_font_of_a_pdf_has_are_told() {
     let folder = Folder::new();
-    let file = result(&folder, &["sim", "ideal", "flow", "-t", "500ms"]);
+    let file = result(&folder, "flow-tcp-sim");
     let [pdf, html] = ["site.pdf", "site.html"].map(|name| folder.file(name));
     let run = fullpipe(&["report", &file, "--site", "東京", "--pdf", &pdf, "--html", &html]);
     assert_eq!((run.exit, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
@@ -200,8 +208,8 @@ fn expect_row(documents: &Documents, screen: &str, cells: &[String]) {
 
 #[test]
 fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() {
-    let screen = fullpipe(&[&FAILING[..], &["-q"]].concat()).stdout;
-    let (documents, result) = Documents::of(&FAILING, &[]);
+    let (documents, result) = Documents::of(FAILING);
+    let screen = documents.screen();
     let steps = result["steps"].as_array().unwrap();
     let trials: Vec<_> = steps.iter().filter(|step| step["role"] == "throughput").collect();
     assert!(trials.len() >= 6);
@@ -229,13 +237,10 @@ fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() 
     }
 }
 
-const BURSTS: [&str; 9] =
-    ["sim", "metro-40m-cbs64k", "burst", "--cir", "40M", "--cbs", "64K", "--direction", "upload"];
-
 #[test]
 fn screen_json_html_and_pdf_of_a_burst_test_show_the_same_figures() {
-    let screen = fullpipe(&[&BURSTS[..], &["-q"]].concat()).stdout;
-    let (documents, result) = Documents::of(&BURSTS, &[]);
+    let (documents, result) = Documents::of("burst-sim");
+    let screen = documents.screen();
     let steps = result["steps"].as_array().unwrap();
     let policing: Vec<_> = steps.iter().filter(|step| step["name"] == "policing").collect();
     assert!(policing.len() >= 6);
@@ -256,7 +261,7 @@ fn screen_json_html_and_pdf_of_a_burst_test_show_the_same_figures() {
 #[test]
 fn a_deviation_that_rounds_to_zero_is_not_below_it_in_any_document() {
     let folder = Folder::new();
-    let file = result(&folder, &BURSTS);
+    let file = result(&folder, "burst-sim");
     let mut value: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     for step in value["steps"].as_array_mut().unwrap() {
@@ -276,7 +281,7 @@ fn a_deviation_that_rounds_to_zero_is_not_below_it_in_any_document() {
 
 #[test]
 fn a_table_of_series_has_a_row_for_each_interval_and_its_sums_are_the_totals() {
-    let (documents, result) = Documents::of(&FAILING, &[]);
+    let (documents, result) = Documents::of(FAILING);
     let text = documents.text("csv/series.csv");
     let mut lines = text.lines();
     let heads: Vec<&str> = lines.next().unwrap().split(',').collect();
@@ -299,7 +304,7 @@ fn a_table_of_series_has_a_row_for_each_interval_and_its_sums_are_the_totals() {
 #[test]
 fn a_certificate_is_tagged_and_fits_either_paper() {
     let folder = Folder::new();
-    let file = result(&folder, &FAILING);
+    let file = result(&folder, FAILING);
     for (paper, size) in [("a4", "[0 0 595.28 841.89]"), ("letter", "[0 0 612 792]")] {
         let pdf = folder.file(paper);
         let run = fullpipe(&["report", &file, "--pdf", &pdf, "--paper", paper]);
@@ -317,7 +322,7 @@ fn a_certificate_is_tagged_and_fits_either_paper() {
 
 #[test]
 fn junit_has_a_case_for_each_step_and_those_that_failed_say_why() {
-    let (documents, result) = Documents::of(&FAILING, &[]);
+    let (documents, result) = Documents::of(FAILING);
     let text = documents.text("junit");
     let steps = result["steps"].as_array().unwrap().len();
     let checks = result["validity"]["checks"].as_array().unwrap().len();

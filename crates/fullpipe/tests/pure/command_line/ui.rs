@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::folder::Folder;
 use crate::process::{Running, command, fullpipe, json};
+use crate::recorded;
 
 /// An interface that a browser got into.
 struct Ui {
@@ -221,6 +222,41 @@ fn result_is_shown(ui: &Ui, result: &str) {
         .map(|value| value.as_f64().unwrap());
     let bits = mean * (until_s - from_s);
     assert!((bits / FRAMES_BITS - 1.0).abs() < 0.01, "{bits}");
+}
+
+/// A recording of each method across the lab.
+const RECORDED: [&str; 7] = [
+    "rfc6349-lab",
+    "burst-lab",
+    "rfc2544-lab",
+    "y1564-lab",
+    "rfc7640-lab",
+    "flow-classes-lab",
+    "stress-lab",
+];
+
+#[test]
+fn a_result_of_any_method_is_the_same_document_here_as_at_the_command_line() {
+    let ui = Ui::start();
+    for name in RECORDED {
+        let file = ui.folder.written(&format!("{name}.json"), &recorded::text(name));
+        let mut import = command(&["history", "--import", &file]);
+        import.env("FULLPIPE_DATA", ui.folder.file("history"));
+        assert_eq!(Running::start(import).finish().exit, Some(0));
+        let result = json(&recorded::text(name)).unwrap();
+        let of_result = format!("/results/{}", result["id"].as_str().unwrap());
+        assert_eq!(ui.get(&format!("{of_result}?evidence=1")).json(), result, "{name}");
+        let files = ["certificate.html", "certificate.pdf", "certificate.md", "junit.xml"];
+        let written = files.map(|document| ui.folder.file(document));
+        let [html, pdf, markdown, junit] = written.each_ref().map(String::as_str);
+        let options = ["--html", html, "--pdf", pdf, "--markdown", markdown, "--junit", junit];
+        assert_eq!(fullpipe(&[&["report", &file], &options[..]].concat()).exit, Some(0));
+        for (document, written) in files.iter().zip(&written) {
+            let shown = ui.get(&format!("{of_result}/{document}")).body;
+            assert!(shown == std::fs::read(written).unwrap(), "{document} of {name}");
+        }
+    }
+    assert_eq!(ui.get("/results?limit=50").json()["count"], RECORDED.len());
 }
 
 #[test]

@@ -10,6 +10,8 @@ use fp_model::{
 };
 use fp_net::path::{LinkSpec, PathSpec};
 use fp_net::sim::SimTestbed;
+use fp_report::Work;
+use serde_json::Value;
 
 fn plan() -> Plan {
     let tcp = Load::Tcp(TcpLoad {
@@ -75,4 +77,30 @@ fn the_evidence_of_a_run_gives_the_same_report() {
     assert_eq!(report, again);
     // The path each way, three flows, a sum of the two that go the same way, a profile for each way.
     assert_eq!(report.steps.len(), 8);
+}
+
+/// Across the lab and in virtual time.
+#[test]
+fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
+    for name in [
+        "flow-tcp-sim",
+        "flow-udp-sim",
+        "flow-classes-sim",
+        "flow-profile-sim",
+        "flow-loss-sim",
+        "flow-tcp-lab",
+        "flow-udp-lab",
+        "flow-classes-lab",
+    ] {
+        let result: Value = serde_json::from_str(&crate::recorded::text(name)).unwrap();
+        let again = crate::judged::again(
+            &result,
+            |_| {},
+            |plan: Plan, bed| {
+                let (report, end) = flow::run(&plan, bed);
+                (Work::Flow { plan, report }, end)
+            },
+        );
+        crate::judged::expect_the_same(&result, &again);
+    }
 }

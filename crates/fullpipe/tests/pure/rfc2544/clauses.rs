@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::folder::Folder;
 use crate::result::{Finished, number, output, run};
 
 fn over_fast_ethernet(more: &[&str]) -> Finished {
@@ -103,8 +104,9 @@ fn latency_is_measured_at_the_throughput_and_its_kind_is_said() {
 #[test]
 fn help_and_report_say_that_these_tests_are_for_the_laboratory() {
     let help = String::from_utf8(output(["rfc2544", "--help"]).stdout).unwrap();
-    let words = ["sim", "fast-ethernet", "rfc2544", "-q", "--tests", "throughput"];
-    let screen = output([&words[..], &["--frames", "1518"]].concat()).stdout;
+    let folder = Folder::new();
+    let result = folder.written("result.json", &crate::recorded::text("rfc2544-lab"));
+    let screen = output(["report", &result]).stdout;
     for text in [help, String::from_utf8(screen).unwrap()] {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("isolated test environments (RFC 6815)"), "{text}");

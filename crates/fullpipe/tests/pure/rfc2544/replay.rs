@@ -11,20 +11,22 @@ fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
     })
 }
 
-fn recorded() -> Value {
-    let words = ["sim", "metro-40m-cbs64k", "rfc2544", "-q", "--line-rate", "1G"];
-    crate::result::run(&[&words[..], &["--frames", "512", "--direction", "upload"]].concat()).result
+fn recorded(name: &str) -> Value {
+    serde_json::from_str(&crate::recorded::text(name)).unwrap()
 }
 
+/// Across the lab and in virtual time.
 #[test]
 fn the_evidence_of_a_run_gives_the_same_report_to_the_last_byte() {
-    let result = recorded();
-    crate::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
+    for name in ["rfc2544-sim", "rfc2544-latency-sim", "rfc2544-lab"] {
+        let result = recorded(name);
+        crate::judged::expect_the_same(&result, &judged_again(&result, |_| {}));
+    }
 }
 
 #[test]
 fn other_criteria_give_another_verdict_on_the_same_evidence() {
-    let result = recorded();
+    let result = recorded("rfc2544-sim");
     assert_eq!(result["verdict"]["status"], "info");
     let at_least = Threshold::Percent { percent_of_line: 50.0 };
     let asked = LeastThroughput { frame_bytes: None, at_least };

@@ -3,6 +3,8 @@
 use fp_method::rfc7640::{self, Plan, Scheduler, TcpPlan};
 use fp_model::{Evidence, Recorder, Replay};
 use fp_net::sim::SimTestbed;
+use fp_report::Work;
+use serde_json::Value;
 
 use super::network::{BE, EF, classes, plan, policer_plan, queue_plan, queued, shaper_plan};
 
@@ -26,4 +28,21 @@ fn the_evidence_of_a_run_gives_the_same_report() {
     let (again, end) = rfc7640::run(&plan, &mut Replay::of(evidence));
     end.unwrap();
     assert_eq!(report, again);
+}
+
+/// Across the lab and in virtual time.
+#[test]
+fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
+    for name in ["rfc7640-sim", "rfc7640-50k-sim", "rfc7640-lab"] {
+        let result: Value = serde_json::from_str(&crate::recorded::text(name)).unwrap();
+        let again = crate::judged::again(
+            &result,
+            |_| {},
+            |plan: Plan, bed| {
+                let (report, end) = rfc7640::run(&plan, bed);
+                (Work::Rfc7640 { plan, report }, end)
+            },
+        );
+        crate::judged::expect_the_same(&result, &again);
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::folder::Folder;
+use crate::recorded;
 use crate::result::output;
 
 const RUN: [&str; 13] = [
@@ -31,7 +32,9 @@ fn shown(words: &[&str]) -> String {
 /// A third of the time up, a third level, a third down: 64 columns and twelve rows.
 #[test]
 fn the_screen_draws_how_many_were_active() {
-    let screen = shown(&[&RUN[..], &["-q"]].concat());
+    let folder = Folder::new();
+    let result = folder.written("r.json", &recorded::text("stress-sim"));
+    let screen = shown(&["report", &result]);
     for said in ["300 open at once of 300 asked for", "held            300", "handshake", "PASS"] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
@@ -68,9 +71,9 @@ fn lines_of_progress_tell_of_those_who_wait_for_an_answer() {
 #[test]
 fn the_certificate_and_the_tables_show_the_figures_of_the_result() {
     let folder = Folder::new();
-    let [result, html, markdown, pdf, csv] =
-        ["r.json", "r.html", "r.md", "r.pdf", "csv"].map(|name| folder.file(name));
-    shown(&[&RUN[..], &["-q", "-o", &result]].concat());
+    let result = folder.written("r.json", &recorded::text("stress-sim"));
+    let [html, markdown, pdf, csv] =
+        ["r.html", "r.md", "r.pdf", "csv"].map(|name| folder.file(name));
     let words = ["report", &result, "--html", &html, "--markdown", &markdown, "--pdf", &pdf];
     shown(&[&words[..], &["--csv", &csv]].concat());
     let html = fs::read_to_string(html).unwrap();
@@ -98,10 +101,8 @@ fn the_certificate_and_the_tables_show_the_figures_of_the_result() {
 #[test]
 fn two_results_are_compared_by_how_many_they_held() {
     let folder = Folder::new();
-    let [one, two] = ["1.json", "2.json"].map(|name| folder.file(name));
-    shown(&[&RUN[..], &["-q", "-o", &one]].concat());
-    let fewer = RUN.map(|word| if word == "300" { "200" } else { word });
-    shown(&[&fewer[..], &["-q", "-o", &two]].concat());
+    let [one, two] = ["stress-sim", "stress-200-sim"]
+        .map(|name| folder.written(&format!("{name}.json"), &recorded::text(name)));
     let output = output(["compare", one.as_str(), two.as_str()]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("connections at once") && text.contains("handshake"), "{text}");
