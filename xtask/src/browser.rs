@@ -13,8 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 pub(crate) fn run(pictures: &Path) -> anyhow::Result<()> {
     let root = crate::tidy::root();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built =
-        Command::new(cargo).args(["build", "--locked", "--package", "fullpipe"]).status()?;
+    // Built for one of the tests, and so with the same features of dependencies as for all of them:
+    // by itself, everything would be compiled once more.
+    let built = Command::new(cargo)
+        .args(["test", "--locked", "--workspace", "--no-run", "--quiet", "--test", "golden"])
+        .status()?;
     ensure!(built.success(), "fullpipe does not build");
     if pictures.exists() {
         fs::remove_dir_all(pictures).with_context(|| pictures.display().to_string())?;

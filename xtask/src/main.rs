@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bare;
 mod bench;
 mod browser;
 mod check_as;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask check-as USER     the tests of what touches the system, run as USER (by root)
+       cargo xtask bare 12|13 [demo] [check] [--share-crates]   on a Debian with nothing else (by root)
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
         ["check-as", user] => check_as::run(user),
+        ["bare", words @ ..] => bare::run(words),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["linux-grid", fullpipe] => linux_grid::run(fullpipe.as_ref()),
         ["bench", engine, parts @ ..] => bench::run(engine, parts),
