@@ -25,17 +25,6 @@ set_up() {
     say "using $(cargo --version), $(rustc --version)"
 }
 
-# The page of the web interface, in web/dist, from where it is compiled into the binary. Where it is
-# newer than everything that it is made of, it stays.
-build_page() {
-    made=web/dist/index.html
-    if [ -f "$made" ] && [ -z "$(find web -newer "$made" -type f \
-        ! -path 'web/node_modules/*' ! -path 'web/dist*/*' | head -n 1)" ]; then
-        return 0
-    fi
-    npm --prefix web ci && npm --prefix web run build
-}
-
 missing_packages() {
     can_link || printf ' gcc libc6-dev'
     for pair in "$@"; do

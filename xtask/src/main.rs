@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bare;
 mod bench;
 mod browser;
 mod evidence;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask test pure|real [WORD…]     the tests that need no network, or a real one
        cargo xtask soak [--minutes N] [WORD…] all that takes long, again and again on a quiet host
+       cargo xtask bare 12|13 [demo] [check] [--share-crates]   on a Debian with nothing else (by root)
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
        cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
             number.and_then(|minutes| suite::run(Tier::Soak, words, minutes))
         }
         ["soak", words @ ..] => suite::run(Tier::Soak, words, 0),
+        ["bare", words @ ..] => bare::run(words),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["evidence", words @ ..] => match evidence::run(words) {
             Some(outcome) => outcome,

@@ -3,6 +3,7 @@
 mod arrows;
 mod blank;
 mod clauses;
+mod page;
 mod source;
 
 use std::fmt;
@@ -79,6 +80,7 @@ fn inspect(root: &Path) -> anyhow::Result<Findings> {
     }
     findings.errors.extend(arrows::errors(&manifests, &sources)?);
     findings.errors.extend(clauses::errors(&list, &sources)?);
+    findings.errors.extend(page::errors(&root.join("web"))?);
     Ok(findings)
 }
 

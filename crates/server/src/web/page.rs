@@ -4,15 +4,10 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
-/// Made from `web/` before this is compiled.
+/// Made from `web/src`; both stand in the repository.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
-#[allow_missing = true]
 struct Files;
-
-const NOT_BUILT: &str = "fullpipe: this binary was built without its page.\n\nThe interface for \
-    scripts is there (/api/v1/openapi.json). To have the page, build fullpipe by ./demo, or run \
-    `npm ci && npm run build` in web/ first.\n";
 
 /// The type of each kind of file that the page is made of.
 const TYPES: [(&str, &str); 4] = [
@@ -28,8 +23,7 @@ pub(super) async fn file(uri: Uri) -> Response {
         path => path.trim_start_matches('/'),
     };
     let Some(file) = Files::get(name) else {
-        let text = if Files::get("index.html").is_none() { NOT_BUILT } else { "no such page\n" };
-        return (StatusCode::NOT_FOUND, text).into_response();
+        return (StatusCode::NOT_FOUND, "no such page\n").into_response();
     };
     let kind = TYPES.iter().find(|(ending, _)| name.ends_with(ending));
     let kind = kind.map_or("application/octet-stream", |(_, kind)| kind);
