@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use fp_engine::os::clock;
 
 const USAGE: &str = "usage: cargo xtask bare 12|13 [demo] [check] [--share-crates]";
 
@@ -88,10 +87,10 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     let mut failed = Vec::new();
     for script in &order.scripts {
         say(&format!("./{script} on a bare {}", order.codename))?;
-        let began = clock::now();
+        let began = crate::now();
         let passed = run_inside(&order, &root, script)?;
         let outcome = if passed { "passed" } else { "failed" };
-        let line = format!("./{script} {outcome} in {} s", clock::now().since(began).as_secs());
+        let line = format!("./{script} {outcome} in {} s", began.elapsed().as_secs());
         say(&line)?;
         failed.extend((!passed).then_some(line));
     }

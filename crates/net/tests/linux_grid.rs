@@ -1,5 +1,5 @@
 //! The simulator's TCP beside Linux's over the same networks: losses, round-trip times and receive
-//! windows, of which `cargo xtask linux-grid` has measured the kernel's throughput.
+//! windows, of which `cargo xtask bench linux-grid` has measured the kernel's throughput.
 //!
 //! Both lose the frames of the same numbers, so that even a run of few losses can be compared.
 
@@ -111,7 +111,7 @@ fn cells_apart(rtt_ms: u32) -> (usize, String) {
     assert_eq!(cells.len(), CELLS, "of 4 losses and 3 windows");
     let (mut figures, mut apart) = (Vec::new(), 0);
     for cell in cells {
-        assert!(cell.runs.len() >= RUNS_MIN, "{cell:?} lacks runs: cargo xtask linux-grid");
+        assert!(cell.runs.len() >= RUNS_MIN, "{cell:?} lacks runs: cargo xtask bench linux-grid");
         let measured: Vec<u64> = cell.runs.iter().map(|run| run.rate_bps).collect();
         let simulate = |run: &Run| cell.simulated_bps(table.line_bps, run.seed);
         let simulated: Vec<u64> = cell.runs.iter().map(simulate).collect();

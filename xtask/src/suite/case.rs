@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -45,9 +45,8 @@ impl Case<'_> {
         format!("{} {}", self.binary.name, self.name)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "tests are timed, nothing is measured")]
     pub(super) fn run(&self, who: Who<'_>) -> anyhow::Result<(Outcome, Duration)> {
-        let began = Instant::now();
+        let began = crate::now();
         let output = self.command(who).output().with_context(|| self.title())?;
         Ok((outcome(&output), began.elapsed()))
     }

@@ -61,7 +61,6 @@ impl Tier {
 
 /// Runs the cases of a tier whose names contain one of `words`, or all; a soak goes on until it has
 /// lasted for `minutes`, and has run each case once.
-#[expect(clippy::disallowed_methods, reason = "tests are timed, nothing is measured")]
 pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()> {
     let binaries = binaries::build(tier)?;
     let names: Vec<Vec<String>> =
@@ -74,7 +73,7 @@ pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()
     };
     let cases: Vec<Case<'_>> = all.filter(is_wanted).collect();
     let summary = Mutex::new(Summary::new(tier.name()));
-    let began = Instant::now();
+    let began = crate::now();
     match tier {
         Tier::Pure => side_by_side(&cases, &summary)?,
         Tier::Real => one_by_one(&cases, &binaries, &summary)?,
@@ -128,7 +127,6 @@ fn one_by_one(
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests are timed, nothing is measured")]
 fn soak(
     cases: &[Case<'_>],
     binaries: &[Binary],
@@ -138,7 +136,7 @@ fn soak(
     let stage = ordinary_user(binaries)?;
     for round in 0.. {
         for case in cases {
-            if round > 0 && Instant::now() >= until {
+            if round > 0 && crate::now() >= until {
                 return Ok(());
             }
             let is_for_root = case.name.contains(FOR_ROOT);
@@ -172,18 +170,22 @@ fn leave_out(summary: &Mutex<Summary>) {
 }
 
 /// Waits until nothing else uses the processors, and says whether that came about.
-#[expect(clippy::disallowed_methods, reason = "the host is asked to be quiet in real time")]
 fn becomes_quiet() -> anyhow::Result<bool> {
-    let until = Instant::now() + PATIENCE;
+    let until = crate::now() + PATIENCE;
     loop {
         let watch = Watch::start();
-        thread::sleep(QUIET);
+        pause(QUIET);
         let Some(disturbance) = watch.end().disturbance() else { return Ok(true) };
-        if Instant::now() >= until {
+        if crate::now() >= until {
             say(&format!("the host does not become quiet: {disturbance}\n"))?;
             return Ok(false);
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the host is watched in real time")]
+fn pause(time: Duration) {
+    thread::sleep(time);
 }
 
 fn run_case(

@@ -44,7 +44,7 @@ impl ServerProcess {
             Answer::Count => "count",
         };
         let server = Command::new(std::env::current_exe()?)
-            .args(["bench", "stress-server", answer])
+            .args(["stress-server", answer])
             .stdin(Stdio::from(listener))
             .stdout(Stdio::piped())
             .spawn()?;

@@ -61,7 +61,7 @@ fn grow(port: &str, rate: Option<u32>) -> anyhow::Result<()> {
         }
         let rate = rate.map(|rate| rate.to_string());
         let mut itself = Command::new(std::env::current_exe()?);
-        itself.args(["bench", "stress-growth", port, &connections.to_string()]).args(rate);
+        itself.args(["stress-growth", port, &connections.to_string()]).args(rate);
         let status = itself.status()?;
         ensure!(status.success(), "{connections} connections were not opened");
     }
