@@ -11,6 +11,7 @@ mod judged;
 mod known;
 mod lab;
 mod network;
+mod overload;
 mod recovery;
 mod replay;
 #[path = "../result/mod.rs"]

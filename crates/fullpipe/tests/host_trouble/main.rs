@@ -1,0 +1,9 @@
+//! Hosts that stand still, are slow, drop, or have a wrong clock, in virtual time: what the methods
+//! say of the network, and of the hosts.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod faults;
+mod honest;
+mod quiet;
+mod subject;
