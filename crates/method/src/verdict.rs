@@ -96,6 +96,11 @@ impl Check {
         Self { name, ok: value <= limit, value, limit, unit }
     }
 
+    /// A check that holds from `limit` on.
+    pub(crate) fn at_least(name: &'static str, value: f64, limit: f64, unit: &'static str) -> Self {
+        Self { name, ok: value >= limit, value, limit, unit }
+    }
+
     /// Why a run with this check broken says nothing; `what` in plain words.
     pub(crate) fn as_reason(&self, what: &str) -> Reason {
         let Self { name, value, limit, unit, .. } = *self;

@@ -74,6 +74,30 @@ impl Timing {
         wanted.min(most as u128) as u32
     }
 
+    /// About the length of a stretch: beats are at most 200 ms long, so that there are at least five
+    /// stretches a second, and seven in a short trial.
+    const STRETCH: Duration = Duration::from_millis(150);
+
+    /// How many beats make a stretch, after which an end reports its progress and looks at what its
+    /// threads were kept waiting.
+    pub fn beats_per_stretch(&self) -> usize {
+        let longest = self
+            .beats()
+            .iter()
+            .filter(|slot| slot.end <= self.warm_up + self.steady)
+            .fold(Duration::ZERO, |longest, slot| longest.max(slot.end - slot.start));
+        if longest.is_zero() {
+            return 1;
+        }
+        (Self::STRETCH.as_nanos() / longest.as_nanos()).max(1) as usize
+    }
+
+    /// When each stretch is over, since the start of the trial.
+    pub fn stretches(&self) -> Vec<Duration> {
+        let (beats, count) = (self.beats(), self.beats_per_stretch());
+        beats.chunks(count).filter_map(|beats| beats.last()).map(|last| last.end).collect()
+    }
+
     /// How long a beat of the steady time lasts at most.
     pub fn beat(&self) -> Duration {
         let steady = self.beats().into_iter().filter(|beat| beat.steady);

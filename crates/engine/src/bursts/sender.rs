@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use fp_model::{BurstSpacing, BurstsLoad, Rate, Time, Timing};
+use fp_net::stream::{BURST_LATENESS_MAX, MovedBursts};
 
 use super::{Plan, frame_bits_l1, frames_per_second, warmth};
 use crate::frames::{HEAD_BYTES, Head, HeadBytes, Stream};
@@ -17,8 +18,6 @@ use crate::os::udp::{self, BATCH, Datagram, SEGMENTS_MAX};
 use crate::pace::wait_until;
 use crate::udp::{FrameError, Kind, ProvenSocket};
 
-/// A burst later than this is left out if its successor is due already.
-const LATENESS_MAX: Duration = Duration::from_millis(5);
 /// Nothing else is done for so long before a burst is due.
 const QUIET: Duration = Duration::from_millis(2);
 /// For so long the host may have no room for a frame before it is given up.
@@ -49,16 +48,16 @@ pub(crate) fn send(
     let mut seen = vec![SenderSlot::default(); slots.ends().count()];
     let mut sender = BurstSender::new(proven, stream, slots.last_end(), lease)?;
     let mut bursts = Vec::new();
-    let mut moved = Moved::default();
+    let mut moved = MovedBursts::default();
     for burst in 0..plan.bursts {
         let due = start + plan.due(burst);
-        let sent_at = due + moved.by;
+        let sent_at = due + moved.by();
         while let Some((slot, end)) = slots.close_by(sent_at - QUIET) {
             wait_until(end, lease)?;
             progress(slot, seen[slot]);
         }
         let began = sender.wait_warm(sent_at)?;
-        if began.since(sent_at) > LATENESS_MAX
+        if began.since(sent_at) > BURST_LATENESS_MAX
             && began >= start + plan.due(burst + 1)
             && load.spacing == BurstSpacing::OnSchedule
         {
@@ -83,25 +82,6 @@ pub(crate) fn send(
         progress(slot, seen[slot]);
     }
     Ok(BurstsSenderHalf { planned_bursts: plan.bursts, bursts, slots: seen })
-}
-
-/// By how much bursts that keep their distance are due later than planned.
-#[derive(Debug, Default)]
-struct Moved {
-    by: Duration,
-    /// What the fastest burst took.
-    shortest: Option<Duration>,
-}
-
-impl Moved {
-    /// A burst lasted from `from` to `until` after it was planned. One that took longer than another
-    /// may have paused at its end: what a bucket got back before has to come again.
-    fn after(&mut self, from: Duration, until: Duration) {
-        let lasted = until.saturating_sub(from);
-        let shortest = self.shortest.map_or(lasted, |shortest| shortest.min(lasted));
-        self.shortest = Some(shortest);
-        self.by = self.by.max(until.saturating_sub(shortest));
-    }
 }
 
 /// Has the current thread woken when it is due, and before ordinary threads if it leaves them most
@@ -338,21 +318,6 @@ mod tests {
         assert_eq!(pace(672).offset(999), Duration::from_nanos(671_328));
         assert_eq!(pace(672).due_by(Duration::from_nanos(671)), 1);
         assert_eq!(pace(672).due_by(Duration::from_nanos(672)), 2);
-    }
-
-    #[test]
-    fn a_burst_that_is_late_or_pauses_moves_those_after_it_by_as_much() {
-        let at = Duration::from_micros;
-        let mut moved = Moved::default();
-        moved.after(at(0), at(500));
-        assert_eq!(moved.by, at(0));
-        moved.after(at(3000), at(3500));
-        assert_eq!(moved.by, at(3000));
-        moved.after(at(3000), at(7500));
-        assert_eq!(moved.by, at(7000));
-        // The first one had paused as well.
-        moved.after(at(7000), at(7400));
-        assert_eq!(moved.by, at(7000));
     }
 
     proptest! {

@@ -25,7 +25,6 @@ use crate::swarm;
 use sockets::Opened;
 pub(crate) use sockets::listen;
 use stretch::Stretches;
-pub(crate) use stretch::slots_per_stretch;
 
 /// What reaches the thread that conducts a session.
 #[derive(Debug)]

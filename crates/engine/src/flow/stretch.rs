@@ -1,26 +1,10 @@
 //! A flow's progress, told in stretches of a few beats: often enough to watch, too little to disturb.
 
-use std::time::Duration;
-
 use fp_model::Timing;
 
 use super::News;
 use crate::control::message::Seen;
 use crate::os::effort::Effort;
-
-/// About the length of a stretch: beats are at most 200 ms long, so that there are at least five
-/// messages a second, and seven in a short trial.
-const STRETCH: Duration = Duration::from_millis(150);
-
-/// How many beats of a trial make a stretch.
-pub(crate) fn slots_per_stretch(timing: &Timing) -> usize {
-    let longest = timing
-        .beats()
-        .iter()
-        .filter(|slot| slot.end <= timing.warm_up + timing.steady)
-        .fold(Duration::ZERO, |longest, slot| longest.max(slot.end - slot.start));
-    if longest.is_zero() { 1 } else { (STRETCH.as_nanos() / longest.as_nanos()).max(1) as usize }
-}
 
 /// Adds up slots and tells each stretch when it is over.
 pub(crate) struct Stretches<'a> {
@@ -32,7 +16,7 @@ pub(crate) struct Stretches<'a> {
 
 impl<'a> Stretches<'a> {
     pub(super) fn of(timing: &Timing, tell: &'a dyn Fn(News), effort: &'a mut Effort) -> Self {
-        Self { slots: slots_per_stretch(timing), under_way: None, tell, effort }
+        Self { slots: timing.beats_per_stretch(), under_way: None, tell, effort }
     }
 
     pub(super) fn on_slot(&mut self, slot: usize, seen: Seen) {
@@ -69,6 +53,7 @@ fn added(before: Seen, seen: Seen) -> Seen {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::time::Duration;
 
     use super::*;
     use crate::half::SenderSlot;

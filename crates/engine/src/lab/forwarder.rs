@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::Duration;
 
 use fp_model::{Emulation, Time};
-use fp_net::link::{Frame, Output, Way};
+use fp_net::link::{Frame, Lateness, Output, Way};
 use fp_net::path::{LinkSpec, PathSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use super::buffer::{Buffer, Pool};
 use super::gateway::{Gateway, GatewayTruth};
 use super::gathering::Gathering;
-use super::lateness::Lateness;
 use super::packet::{corrupt, dscp_if_routed, remark, wire_bytes};
 use super::truth::DirectionTruth;
 use super::wiring::{Cable, ROUTER, Wiring};

@@ -9,7 +9,6 @@ mod forwarder;
 mod gateway;
 mod gathering;
 mod grounds;
-mod lateness;
 mod listener;
 mod packet;
 mod program;
@@ -30,7 +29,6 @@ use rustix::event::{EventfdFlags, eventfd};
 
 pub use gateway::{ConntrackCounters, GatewayTruth};
 pub use grounds::Grounds;
-pub use lateness::LatenessSummary;
 pub use program::{End, Program};
 pub use testbed::Emulated;
 pub use truth::{DirectionTruth, LabTruth};

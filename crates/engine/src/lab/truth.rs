@@ -1,9 +1,9 @@
 //! The ground truth of a lab: what became of every frame, including those the lab itself lost.
 
-use fp_net::link::Truth;
+use fp_net::link::{LatenessSummary, Truth};
 use serde::Serialize;
 
-use super::{GatewayTruth, LatenessSummary};
+use super::GatewayTruth;
 
 /// Both directions of an emulated path.
 #[derive(Clone, Debug, PartialEq, Serialize)]

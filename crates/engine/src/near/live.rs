@@ -7,7 +7,6 @@ use fp_model::{Event, Load, Slot, Trial};
 
 use super::join::{counted, sample};
 use crate::control::message::Seen;
-use crate::flow::slots_per_stretch;
 
 /// What is known of stretches that only one end has told of.
 #[derive(Debug)]
@@ -25,7 +24,7 @@ impl<'a> Live<'a> {
         Self {
             trial,
             grid: trial.timing.beats(),
-            slots: slots_per_stretch(&trial.timing),
+            slots: trial.timing.beats_per_stretch(),
             waiting: BTreeMap::new(),
             cut: vec![Duration::ZERO; trial.flows.len()],
         }

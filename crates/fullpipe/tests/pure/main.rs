@@ -11,6 +11,7 @@ mod flow;
 #[path = "../folder/mod.rs"]
 mod folder;
 mod golden;
+mod host_trouble;
 #[path = "../judged/mod.rs"]
 mod judged;
 #[path = "../load/mod.rs"]

@@ -124,7 +124,7 @@ impl Planned {
         let configured = self.cbs_bytes as f64;
         let percent = |bytes: f64| 100.0 * (bytes / configured - 1.0);
         let times = times(seen, slot_s, self.load.frames_per_burst);
-        let flaw = self.flaw(seen, &count, &times);
+        let flaw = self.flaw(seen, &count, &times, estimate.is_some());
         let verdict = match &estimate {
             Some(bounds) => within(
                 [percent(bounds.at_least), percent(bounds.at_most)],
@@ -167,7 +167,13 @@ impl Planned {
         Some(Bounds { estimate, at_least, at_most })
     }
 
-    fn flaw(&self, seen: &Seen, count: &Count, times: &BurstTimes) -> Option<Flaw> {
+    fn flaw(
+        &self,
+        seen: &Seen,
+        count: &Count,
+        times: &BurstTimes,
+        has_estimate: bool,
+    ) -> Option<Flaw> {
         let planned = u64::from(seen.report.planned_bursts) * u64::from(self.load.frames_per_burst);
         if count.sent < planned {
             return Some(Flaw::FramesUnsent);
@@ -180,7 +186,26 @@ impl Planned {
             time.as_secs_f64() * self.refill.bytes_s > REFILL_SHARE_MAX * self.cbs_bytes as f64
         };
         let behind = times.sent.saturating_sub(times.at_line_rate);
-        (is_much(behind) && is_much(seen.emulation.late_p99)).then_some(Flaw::EmulationLate)
+        if is_much(behind) && is_much(seen.emulation.late_p99) {
+            return Some(Flaw::EmulationLate);
+        }
+        // Bursts in pieces may show no bucket although one has dropped of them, or may be none that
+        // it would drop of.
+        let says_nothing = count.received < count.sent || self.is_within_policer(seen);
+        (!has_estimate && says_nothing).then_some(Flaw::SlowBursts)
+    }
+}
+
+impl Planned {
+    /// Whether the sender was so slow that the policer as configured lets every burst through, but
+    /// for a frame.
+    fn is_within_policer(&self, seen: &Seen) -> bool {
+        let burst_bytes = f64::from(self.load.frames_per_burst - 1) * self.charged_bytes;
+        let cir_bytes_s = self.cir.rate.as_bps() as f64 / 8.0;
+        seen.report.bursts.iter().all(|burst| {
+            let lasted = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
+            burst_bytes <= self.cbs_bytes as f64 + cir_bytes_s * lasted
+        })
     }
 }
 

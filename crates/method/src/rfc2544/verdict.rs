@@ -36,9 +36,14 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
         .flat_map(|(place, step)| failures(&plan.criteria, place, step))
         .collect();
     let failed = !failures.is_empty();
+    // What the tester could not offer or receive the network was not asked for.
+    let by_tester = |reason: &Reason| {
+        reason.step.and_then(|place| report.steps.get(place)).is_some_and(is_limited_by_tester)
+    };
+    let is_undecided = failed && failures.iter().all(by_tester);
     reasons.extend(failures);
     reasons.extend(report.steps.iter().enumerate().filter_map(|(place, step)| remark(place, step)));
-    let status = match (abort, broken.is_empty(), failed) {
+    let status = match (abort, broken.is_empty() && !is_undecided, failed) {
         (Some(_), ..) => Status::Aborted,
         (None, false, _) => Status::Invalid,
         (None, true, true) => Status::Fail,
@@ -46,6 +51,19 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
         (None, true, false) => Status::Pass,
     };
     Verdict { status, reasons }
+}
+
+const fn is_limited_by_tester(step: &Step) -> bool {
+    match step {
+        Step::Throughput(throughput) => matches!(throughput.limit, Limit::Tester),
+        Step::PathMtu(_)
+        | Step::BaselineRtt(_)
+        | Step::LineRate(_)
+        | Step::Latency(_)
+        | Step::FrameLoss(_)
+        | Step::BackToBack(_)
+        | Step::Recovery(_) => false,
+    }
 }
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.

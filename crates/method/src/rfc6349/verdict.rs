@@ -94,8 +94,7 @@ fn baseline_holds(steps: &[Step]) -> Option<Check> {
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     // Two clocks of 50 microseconds each and a twentieth for what the host adds.
     let limit = ms(baseline) * 0.95 - 0.1;
-    let (name, unit) = ("baseline_rtt_is_lowest", "ms");
-    Some(Check { name, ok: ms(lowest) >= limit, value: ms(lowest), limit, unit })
+    Some(Check::at_least("baseline_rtt_is_lowest", ms(lowest), limit, "ms"))
 }
 
 fn tcp_steps(steps: &[Step]) -> impl Iterator<Item = (usize, &TcpStep)> {

@@ -59,12 +59,19 @@ pub(super) fn tcp(tcp: Tcp, figures: &TcpFigures) -> Vec<Shortfall> {
     shortfall.into_iter().collect()
 }
 
-/// Whether the tester itself may be the reason: frames that its receiving end lost, or a delay that
-/// is no longer than it was kept from running.
+/// Whether the tester itself may be the reason: nothing would be wrong with the frames that its
+/// receiving end lost, or a delay is no longer than it was kept from running.
 pub(super) fn is_explained(shortfall: &Shortfall, tester: &Tester, judged: &Figures) -> bool {
+    let dropped_frames = tester.dropped_packets;
     match shortfall {
-        Shortfall::Flr { .. } | Shortfall::IrLow { .. } => {
-            judged.lost_frames() <= tester.dropped_packets
+        Shortfall::Flr { most, .. } => {
+            let lost = judged.lost_frames().saturating_sub(dropped_frames);
+            dropped_frames > 0 && lost as f64 <= most * judged.sent_frames as f64
+        }
+        // What a policer drops besides is not missing.
+        Shortfall::IrLow { ir_l2, least_l2 } => {
+            let missing = least_l2.as_bps() as f64 / ir_l2.as_bps().max(1) as f64 - 1.0;
+            missing * judged.received_frames as f64 <= dropped_frames as f64
         }
         Shortfall::Fdv { fdv, most } => fdv.saturating_sub(*most) <= tester.longest_stall,
         Shortfall::NothingArrived

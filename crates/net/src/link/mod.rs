@@ -8,6 +8,7 @@ mod codel;
 mod gate;
 mod hop;
 mod impair;
+mod lateness;
 mod queue;
 pub(crate) mod random;
 mod transit;
@@ -19,6 +20,7 @@ use core::time::Duration;
 
 use fp_model::{Dscp, Time};
 
+pub use lateness::{Lateness, LatenessSummary};
 pub use truth::{Count, Drops, LinkTruth, Tally, Truth};
 
 use crate::path::LinkSpec;

@@ -24,6 +24,8 @@ pub(crate) enum Purpose {
     Departures,
     /// How long a sender is on and off.
     Spells,
+    /// What goes wrong with a host.
+    Trouble,
 }
 
 impl Random {

@@ -12,6 +12,7 @@ use fp_model::{
 use crate::checksum::Peer;
 use crate::packet::{Link, MacAddress};
 use crate::sim::flow::Identity;
+use crate::sim::host;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::swarm::{Counters, Outbox, Role, Setting, Shard, Stop, report, sample};
 use crate::tcp::TCP_HEADER_BYTES;
@@ -99,7 +100,11 @@ impl ConnectionsFlow {
         let end = match sleeper {
             Sleeper::Client => &mut self.client,
             Sleeper::Server => &mut self.server,
-            Sleeper::Schedule | Sleeper::Sender(_) | Sleeper::Receiver(_) => return,
+            Sleeper::Schedule
+            | Sleeper::Sender(_)
+            | Sleeper::Receiver(_)
+            | Sleeper::Writer(_)
+            | Sleeper::Reader(_) => return,
         };
         // Another alarm has taken the place of one that was set for later.
         if end.alarm.is_some_and(|alarm| alarm > network.now()) {
@@ -198,7 +203,8 @@ impl End {
                 Role::Client => Sleeper::Client,
                 Role::Server => Sleeper::Server,
             };
-            network.set_alarm(at, identity.index, sleeper);
+            let end = host::End::that_sends(self.direction);
+            network.set_alarm(at, identity.index, sleeper, end);
         }
     }
 

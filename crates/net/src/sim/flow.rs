@@ -116,7 +116,7 @@ impl Flow {
 
     pub(crate) fn start(&mut self, network: &mut Network) {
         match self {
-            Self::Probes(flow) => flow.on_alarm(network),
+            Self::Probes(flow) => flow.start(network),
             Self::Frames(flow) => flow.start(network),
             Self::Bursts(flow) => flow.start(network),
             Self::Tcp(flow) => flow.start(network),
@@ -138,8 +138,8 @@ impl Flow {
     pub(crate) fn on_packet(&mut self, packet: Packet, dscp: Dscp, network: &mut Network) {
         match self {
             Self::Probes(flow) => flow.on_packet(packet, network),
-            Self::Frames(flow) => flow.on_packet(packet, dscp, network.now()),
-            Self::Bursts(flow) => flow.on_packet(packet, dscp, network.now()),
+            Self::Frames(flow) => flow.on_packet(packet, dscp, network),
+            Self::Bursts(flow) => flow.on_packet(packet, dscp, network),
             Self::Tcp(flow) => flow.on_packet(packet, dscp, network),
             Self::Connections(flow) => flow.on_packet(packet, network),
         }
@@ -216,10 +216,11 @@ impl Flow {
         }
     }
 
-    pub(crate) fn into_report(self) -> FlowReport {
+    /// The two ends' clocks are apart by `clock_error` at most, as far as they know.
+    pub(crate) fn into_report(self, network: &Network, clock_error: Duration) -> FlowReport {
         match self {
             Self::Probes(flow) => FlowReport::Probes(flow.into_report()),
-            Self::Frames(flow) => FlowReport::Frames(flow.into_report()),
+            Self::Frames(flow) => FlowReport::Frames(flow.into_report(network, clock_error)),
             Self::Bursts(flow) => FlowReport::Bursts(flow.into_report()),
             Self::Tcp(flow) => FlowReport::Tcp(flow.into_report()),
             Self::Connections(flow) => FlowReport::Connections(flow.into_report()),

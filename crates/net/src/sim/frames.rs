@@ -3,19 +3,24 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use fp_model::{Dscp, FramesLoad, FramesReport, Sample, SentBy, Slot, Time};
+use fp_model::{Dscp, FramesLoad, FramesReport, Sample, SentBy, Slot};
 
 use crate::sim::flow::Identity;
+use crate::sim::host::End;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::Series;
-use crate::stream::{Arrival, ArrivalTally, Cursor, DepartureTally, Due, Schedule, frames_report};
+use crate::stream::{
+    Arrival, ArrivalTally, DepartureTally, Due, PendingFrames, Schedule, frames_report,
+};
+
+/// Frames that are overdue leave together, as many as share a system call of the engine.
+const TOGETHER_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct FrameFlow {
     pub(crate) identity: Identity,
     schedule: Arc<Schedule>,
-    after: Cursor,
-    next: Option<Due>,
+    pending: PendingFrames,
     departures: DepartureTally,
     arrivals: ArrivalTally,
     corrupt_frames: u64,
@@ -25,11 +30,9 @@ pub(crate) struct FrameFlow {
 impl FrameFlow {
     pub(crate) fn new(identity: Identity, load: &FramesLoad) -> Self {
         let schedule = Arc::new(Schedule::begun_after(identity.begins, load, &identity.timing));
-        let mut after = schedule.cursor_at(Duration::ZERO);
         Self {
             identity,
-            next: schedule.next(&mut after),
-            after,
+            pending: PendingFrames::of(&schedule),
             departures: DepartureTally::new(Arc::clone(&schedule)),
             arrivals: ArrivalTally::new(Arc::clone(&schedule)),
             schedule,
@@ -38,41 +41,52 @@ impl FrameFlow {
         }
     }
 
-    pub(crate) fn start(&self, network: &mut Network) {
-        if let Some(due) = self.next {
-            let due = self.identity.start + due.at;
-            network.set_alarm(due, self.identity.index, Sleeper::Schedule);
+    pub(crate) fn start(&mut self, network: &mut Network) {
+        let Identity { index, direction, start, .. } = self.identity;
+        let end = End::that_sends(direction);
+        let host = network.host(end);
+        let passed = host.own(network.now().since(start));
+        if let Some(due) = self.pending.next(passed) {
+            let at = start + host.when(self.pending.leaves_at(due));
+            network.set_alarm(at, index, Sleeper::Schedule, end);
         }
     }
 
     /// A frame is due.
     pub(crate) fn on_alarm(&mut self, network: &mut Network) {
-        let Some(due) = self.next else { return };
-        // What does not fit the interface never leaves it.
-        let packet_bytes = self.identity.packet_bytes(self.schedule.sizes().of(due.sequence));
-        if packet_bytes <= self.identity.interface_mtu_bytes {
-            self.send(due, packet_bytes, network);
+        let Identity { direction, start, .. } = self.identity;
+        let passed = network.host(End::that_sends(direction)).own(network.now().since(start));
+        self.pending.next(passed);
+        let mut together = [Due::default(); TOGETHER_MAX];
+        let count = self.pending.take(passed, Duration::MAX, &mut together).unwrap_or(0);
+        for due in together.iter().take(count) {
+            // What does not fit the interface never leaves it.
+            let packet_bytes = self.identity.packet_bytes(self.schedule.sizes().of(due.sequence));
+            if packet_bytes <= self.identity.interface_mtu_bytes {
+                self.send(*due, passed, packet_bytes, network);
+            }
         }
-        self.next = self.schedule.next(&mut self.after);
         self.start(network);
     }
 
-    fn send(&mut self, due: Due, packet_bytes: u32, network: &mut Network) {
+    fn send(&mut self, due: Due, passed: Duration, packet_bytes: u32, network: &mut Network) {
         let Identity { index, direction, dscp, start, .. } = self.identity;
-        let sent_at = network.now();
         let unsent_before = self.departures.unsent_before(due.sequence, 0);
-        self.series.sent_bytes += self.departures.on_departure(due, sent_at.since(start));
+        self.series.sent_bytes += self.departures.on_departure(due, passed);
+        let sent_at = start + passed;
         let packet = Packet::Numbered { sequence: due.sequence, unsent_before, sent_at };
         network.send(index, direction, dscp, packet_bytes, packet);
     }
 
-    pub(crate) fn on_packet(&mut self, packet: Packet, dscp: Dscp, now: Time) {
+    pub(crate) fn on_packet(&mut self, packet: Packet, dscp: Dscp, network: &Network) {
         let Packet::Numbered { sequence, unsent_before, sent_at } = packet else { return };
+        let Identity { direction, start, .. } = self.identity;
+        let receiver = network.host(End::that_receives(direction));
         let arrival = Arrival {
             sequence,
             unsent_before,
-            sent_at: sent_at.since(self.identity.start),
-            arrived_at_ns: now.since(self.identity.start).as_nanos() as i64,
+            sent_at: sent_at.since(start),
+            arrived_at_ns: receiver.stamp_ns(start, network.now()),
             dscp: Some(dscp),
             // Nothing on the simulated path changes it.
             ecn: Some(self.identity.ecn),
@@ -88,14 +102,16 @@ impl FrameFlow {
         self.series.close(slot, None)
     }
 
-    /// Both ends have the same clock.
-    pub(crate) fn into_report(self) -> FramesReport {
+    /// The two ends' clocks are apart by `clock_error` at most, as far as they know.
+    pub(crate) fn into_report(self, network: &Network, clock_error: Duration) -> FramesReport {
         let sent = self.departures.finish(SentBy::UdpSocket);
-        let received = self.arrivals.finish();
+        let mut received = self.arrivals.finish();
+        let receiver = network.host(End::that_receives(self.identity.direction));
+        received.received_frames += receiver.trouble().claims_frames;
         FramesReport {
             corrupt_frames: Some(self.corrupt_frames),
             series: self.series.into_samples(),
-            ..frames_report(&self.schedule, sent, received, Duration::ZERO)
+            ..frames_report(&self.schedule, sent, received, clock_error)
         }
     }
 }

@@ -1,27 +1,32 @@
 //! Trials under a virtual clock: a simulated minute in a fraction of a second.
 //!
 //! The links are those of the lab and the TCP is `crate::tcp`; this drives both from one queue of
-//! events. Both ends are ideal: they react at once, drop nothing and share one clock.
+//! events. Both ends are ideal unless they are given a [`Trouble`]: they react at once, drop nothing
+//! and share one clock.
 
 mod bursts;
 mod connections;
 mod flow;
 mod frames;
+mod host;
 mod network;
 mod probes;
 mod series;
 mod tcp;
+mod trouble;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::{Abort, Event, FlowReport, Observation, Slot, Testbed, Time, Trial};
+use fp_model::{Abort, Event, Observation, Slot, Testbed, Time, Trial};
 
 use crate::path::PathSpec;
 use flow::Flow;
 use network::{Happening, Network};
+
+pub use trouble::{ClockTrouble, HostTrouble, Intake, Part, Severity, Stops, Trouble, WrongStamps};
 
 /// A near end and a far end with an emulated path between them, in virtual time.
 ///
@@ -41,6 +46,13 @@ impl SimTestbed {
     #[must_use]
     pub fn with_events(self, watcher: impl FnMut(Event) + Send + 'static) -> Self {
         Self { watcher: Some(Box::new(watcher)), ..self }
+    }
+
+    /// With hosts that are not ideal, from the next trial on.
+    #[must_use]
+    pub fn with_trouble(mut self, trouble: Trouble) -> Self {
+        self.network.trouble(trouble);
+        self
     }
 
     /// How long the trials so far would have taken on a real network.
@@ -78,6 +90,22 @@ impl SimTestbed {
         }
         if let Some(end) = flows.iter().filter_map(Flow::ends_at).max() {
             self.play_until(end, flows);
+        }
+    }
+
+    /// What both ends have to say of the trial, and of themselves.
+    fn observation(&self, trial: &Trial, start: Time, flows: Vec<Flow>) -> Observation {
+        let network = &self.network;
+        let now = network.now();
+        let clocks = host::clocks(&network.near, &network.far, now.since(start));
+        let clock_error = clocks.unwrap_or_default().error;
+        let report = |flow: Flow| flow.into_report(network, clock_error);
+        Observation {
+            flows: flows.into_iter().map(report).collect(),
+            near: network.near.health(&trial.timing, start, now),
+            far: network.far.health(&trial.timing, start, now),
+            emulation: network.lateness(),
+            clocks,
         }
     }
 
@@ -123,9 +151,9 @@ impl Testbed for SimTestbed {
         for flow in &mut flows {
             flow.start(&mut self.network);
         }
+        let start = self.network.now();
         self.play(trial, &mut flows);
-        let reports: Vec<FlowReport> = flows.into_iter().map(Flow::into_report).collect();
-        let observation = Observation { flows: reports, ..Observation::default() };
+        let observation = self.observation(trial, start, flows);
         self.tell(|| Event::Finished(observation.clone()));
         Ok(observation)
     }

@@ -3,14 +3,16 @@
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
+use core::cmp::{Ordering, Reverse};
 use core::time::Duration;
 
-use fp_model::{Direction, Dscp, PacketLayout, Rate, Time};
+use fp_model::{Direction, Dscp, Emulation, PacketLayout, Rate, Time};
 
 use crate::link::random::{Purpose, Random};
-use crate::link::{Frame, Output, Way};
+use crate::link::{Frame, Lateness, Output, Way};
 use crate::path::{LinkSpec, PathSpec, QueueLimit, QueueSpec};
+use crate::sim::host::{End, Host, Layer};
+use crate::sim::trouble::{Stops, Trouble};
 use crate::swarm::Role;
 use crate::tcp::{Ack, Segment};
 
@@ -31,9 +33,59 @@ pub(crate) struct Network {
     alarms: BinaryHeap<Reverse<Alarm>>,
     alarms_set: u64,
     starts: Random,
+    pub(crate) near: Host,
+    pub(crate) far: Host,
+    emulation: Option<EmulationTrouble>,
+    /// What has arrived and waits for a host that stands still.
+    held: BinaryHeap<Reverse<Held>>,
     trial: u32,
     now: Time,
     happenings: u64,
+}
+
+/// A host of the emulated network that stands still, and how late frames are for it in this trial.
+#[derive(Debug)]
+struct EmulationTrouble {
+    stops: Stops,
+    late: Lateness,
+}
+
+/// Something that happens later than the network would have it, in the order in which it came.
+#[derive(Debug)]
+struct Held {
+    at: Time,
+    order: u64,
+    next: Stage,
+    end: End,
+    happening: Happening,
+}
+
+/// Through what a packet goes at the end of its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Kernel,
+    /// The one for whom it is.
+    Flow,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
 }
 
 /// What one end sends to the other.
@@ -82,6 +134,9 @@ pub(crate) enum Sleeper {
     Schedule,
     Sender(u32),
     Receiver(u32),
+    /// The applications at both ends of a connection, when they go on.
+    Writer(u32),
+    Reader(u32),
     /// The ends of many connections.
     Client,
     Server,
@@ -94,6 +149,7 @@ struct Alarm {
     order: u64,
     flow: usize,
     sleeper: Sleeper,
+    end: End,
 }
 
 #[derive(Debug)]
@@ -129,6 +185,10 @@ impl Network {
             alarms: BinaryHeap::new(),
             alarms_set: 0,
             starts: Random::new(seed, 0, Purpose::Start),
+            near: Host::default(),
+            far: Host::default(),
+            emulation: None,
+            held: BinaryHeap::new(),
             trial: 0,
             now: Time::ZERO,
             happenings: 0,
@@ -146,9 +206,41 @@ impl Network {
         self.happenings
     }
 
+    /// From now on with these troubles.
+    pub(crate) fn trouble(&mut self, trouble: Trouble) {
+        (self.near, self.far) = (Host::new(trouble.near), Host::new(trouble.far));
+        let emulation = |stops| EmulationTrouble { stops, late: Lateness::new() };
+        self.emulation = trouble.network.map(emulation);
+    }
+
     pub(crate) fn begin_trial(&mut self) {
         self.trial += 1;
         self.alarms.clear();
+        self.held.clear();
+        self.near.begin_trial();
+        self.far.begin_trial();
+        if let Some(EmulationTrouble { late, .. }) = &mut self.emulation {
+            *late = Lateness::new();
+        }
+    }
+
+    /// What the emulated network has to say of itself.
+    pub(crate) fn lateness(&self) -> Option<Emulation> {
+        self.emulation.as_ref().map(|emulation| emulation.late.emulation())
+    }
+
+    pub(crate) const fn host(&self, end: End) -> &Host {
+        match end {
+            End::Near => &self.near,
+            End::Far => &self.far,
+        }
+    }
+
+    pub(crate) const fn host_mut(&mut self, end: End) -> &mut Host {
+        match end {
+            End::Near => &mut self.near,
+            End::Far => &mut self.far,
+        }
     }
 
     /// The largest packet that an end's own interface takes.
@@ -181,6 +273,8 @@ impl Network {
             Direction::Download => &mut self.far_to_near,
         };
         way.on_frame(self.now, Frame { frame_bytes, dscp, body });
+        let now = self.now;
+        self.host_mut(End::that_sends(direction)).on_sent(now);
     }
 
     /// When one of several connections begins to send.
@@ -188,10 +282,15 @@ impl Network {
         self.now + START_SPREAD.mul_f64(self.starts.unit())
     }
 
-    pub(crate) fn set_alarm(&mut self, at: Time, flow: usize, sleeper: Sleeper) {
+    /// Wakes somebody at this end.
+    pub(crate) fn set_alarm(&mut self, at: Time, flow: usize, sleeper: Sleeper, end: End) {
+        let order = self.next_order();
+        self.alarms.push(Reverse(Alarm { at: at.max(self.now), order, flow, sleeper, end }));
+    }
+
+    const fn next_order(&mut self) -> u64 {
         self.alarms_set += 1;
-        let order = self.alarms_set;
-        self.alarms.push(Reverse(Alarm { at: at.max(self.now), order, flow, sleeper }));
+        self.alarms_set
     }
 
     /// What happens next, if it does before `end`; the clock moves there.
@@ -200,15 +299,24 @@ impl Network {
             let near_at = self.near_to_far.poll_timeout();
             let far_at = self.far_to_near.poll_timeout();
             let alarm_at = self.alarms.peek().map(|Reverse(alarm)| alarm.at);
-            let at = [near_at, far_at, alarm_at].into_iter().flatten().min()?;
+            let held_at = self.held.peek().map(|Reverse(held)| held.at);
+            let at = [near_at, far_at, held_at, alarm_at].into_iter().flatten().min()?;
             if at >= end {
                 return None;
             }
             self.now = self.now.max(at);
             let happening = if near_at == Some(at) {
-                self.near_to_far.poll(self.now).and_then(|output| self.arrival(output))
+                let output = self.near_to_far.poll(self.now);
+                output
+                    .and_then(|output| self.arrival(output))
+                    .and_then(|one| self.out(End::Far, one))
             } else if far_at == Some(at) {
-                self.far_to_near.poll(self.now).and_then(|output| self.arrival(output))
+                let output = self.far_to_near.poll(self.now);
+                output
+                    .and_then(|output| self.arrival(output))
+                    .and_then(|one| self.out(End::Near, one))
+            } else if held_at == Some(at) {
+                self.go_on()
             } else {
                 self.alarm()
             };
@@ -228,8 +336,99 @@ impl Network {
         if self.alarms.peek()?.0.at > self.now {
             return None;
         }
-        let Reverse(Alarm { flow, sleeper, .. }) = self.alarms.pop()?;
+        let Reverse(alarm) = self.alarms.pop()?;
+        let Alarm { flow, sleeper, end, .. } = alarm;
+        // Who is to be woken while the host stands still, or still works, is woken after that.
+        let host = self.host(end);
+        let waits_until = match sleeper {
+            Sleeper::Schedule | Sleeper::Client | Sleeper::Server => {
+                host.sends_from(Layer::Program, self.now)
+            }
+            Sleeper::Sender(_) | Sleeper::Writer(_) => host.sends_from(Layer::Kernel, self.now),
+            Sleeper::Receiver(_) | Sleeper::Reader(_) => {
+                host.stands_still_until(Layer::Kernel, self.now)
+            }
+        };
+        if let Some(at) = waits_until {
+            self.alarms.push(Reverse(Alarm { at, ..alarm }));
+            return None;
+        }
         Some(Happening::Alarm { flow, sleeper })
+    }
+
+    /// A packet comes to the end of the network.
+    fn out(&mut self, end: End, happening: Happening) -> Option<Happening> {
+        if let Some(EmulationTrouble { stops, late }) = &mut self.emulation {
+            let now = self.now.since(Time::ZERO);
+            let goes_on = stops.end_of_stop_at(now).unwrap_or(now);
+            late.add(goes_on.saturating_sub(now));
+            if goes_on > now {
+                self.hold(Time::ZERO + goes_on, Stage::Kernel, end, happening);
+                return None;
+            }
+        }
+        self.at_kernel(end, happening)
+    }
+
+    fn hold(&mut self, at: Time, next: Stage, end: End, happening: Happening) {
+        let order = self.next_order();
+        self.held.push(Reverse(Held { at, order, next, end, happening }));
+    }
+
+    /// What was held goes on from where it was.
+    fn go_on(&mut self) -> Option<Happening> {
+        let Reverse(Held { next, end, happening, .. }) = self.held.pop()?;
+        match next {
+            Stage::Kernel => self.at_kernel(end, happening),
+            Stage::Flow => Some(happening),
+        }
+    }
+
+    /// A packet comes to the kernel of an end, which stamps it.
+    fn at_kernel(&mut self, end: End, happening: Happening) -> Option<Happening> {
+        if let Some(until) = self.host(end).stands_still_until(Layer::Kernel, self.now) {
+            self.hold(until, Stage::Kernel, end, happening);
+            return None;
+        }
+        self.at_program(end, happening)
+    }
+
+    /// A packet waits for the program. Streams and bursts go by the kernel's stamp, and the kernel's
+    /// own TCP is none of the program's.
+    fn at_program(&mut self, end: End, happening: Happening) -> Option<Happening> {
+        let Happening::Arrival { flow, packet, dscp } = happening else { return Some(happening) };
+        let now = self.now;
+        let packet = match packet {
+            Packet::Data { .. } | Packet::Ack { .. } => {
+                return Some(Happening::Arrival { flow, packet, dscp });
+            }
+            Packet::Numbered { .. } | Packet::Answer { .. } => {
+                self.host_mut(end).admit(now)?;
+                return Some(Happening::Arrival { flow, packet, dscp });
+            }
+            Packet::Probe { number, sent_at } => Packet::Probe { number, sent_at },
+            Packet::Whole { to, mut frame } => {
+                if self.host_mut(end).spoils() {
+                    spoil_payload(&mut frame);
+                }
+                Packet::Whole { to, frame }
+            }
+        };
+        let taken = self.host_mut(end).admit(now)?;
+        let taken = self.host(end).stands_still_until(Layer::Program, taken).unwrap_or(taken);
+        let packet = match packet {
+            // The answer says for how long its probe has waited here.
+            Packet::Probe { number, sent_at } => {
+                Packet::Probe { number, sent_at: sent_at + taken.since(now) }
+            }
+            other => other,
+        };
+        let happening = Happening::Arrival { flow, packet, dscp };
+        if taken > now {
+            self.hold(taken, Stage::Flow, end, happening);
+            return None;
+        }
+        Some(happening)
     }
 
     /// What is late for its trial arrives nowhere.
@@ -258,6 +457,18 @@ impl Network {
     fn own(&self, envelope: Envelope) -> Option<Envelope> {
         (envelope.trial == self.trial).then_some(envelope)
     }
+}
+
+/// Two words of the payload change places, which no checksum sees.
+fn spoil_payload(frame: &mut [u8]) {
+    /// Room for the headers of IPv6 and TCP with their options.
+    const HEADERS_BYTES_MAX: usize = 160;
+    let Some(place) = frame.len().checked_sub(4).filter(|place| *place > HEADERS_BYTES_MAX) else {
+        return;
+    };
+    let place = place - place % 2;
+    let (one, other) = frame[place..].split_at_mut(2);
+    one.swap_with_slice(&mut other[..2]);
 }
 
 /// The line of the first link, or that of the host in front of it.

@@ -6,6 +6,7 @@ use core::time::Duration;
 use fp_model::{Direction, ProbesLoad, ProbesReport, RttSummary, Time};
 
 use crate::sim::flow::Identity;
+use crate::sim::host::{End, Layer};
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::Seen;
 
@@ -33,6 +34,13 @@ impl ProbeFlow {
         }
     }
 
+    pub(crate) fn start(&mut self, network: &mut Network) {
+        match network.host(End::Near).sends_from(Layer::Program, network.now()) {
+            None => self.on_alarm(network),
+            Some(at) => network.set_alarm(at, self.identity.index, Sleeper::Schedule, End::Near),
+        }
+    }
+
     /// The next probe is due.
     pub(crate) fn on_alarm(&mut self, network: &mut Network) {
         if self.next == self.load.count {
@@ -46,7 +54,7 @@ impl ProbeFlow {
         }
         self.next += 1;
         let due = self.identity.start + self.load.interval * self.next;
-        network.set_alarm(due, self.identity.index, Sleeper::Schedule);
+        network.set_alarm(due, self.identity.index, Sleeper::Schedule, End::Near);
     }
 
     pub(crate) fn on_packet(&mut self, packet: Packet, network: &mut Network) {

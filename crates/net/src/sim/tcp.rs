@@ -9,6 +9,7 @@ use fp_model::{
 };
 
 use crate::sim::flow::Identity;
+use crate::sim::host::{End, Layer};
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::{Series, TcpSlot};
 use crate::stream::{PacedWrites, Unit};
@@ -40,6 +41,11 @@ struct Connection {
     receiver: Receiver,
     sender_alarm: Option<Time>,
     receiver_alarm: Option<Time>,
+    /// The application stands still and does not read, or does not write.
+    is_unread: bool,
+    is_unwritten: bool,
+    /// For a host that is busy.
+    is_waiting: bool,
     /// Of the slot that fills.
     slot: Figures,
     steady: Figures,
@@ -90,6 +96,9 @@ impl TcpFlow {
             receiver: Receiver::new(load.window_bytes, segment_bytes),
             sender_alarm: None,
             receiver_alarm: None,
+            is_unread: false,
+            is_unwritten: false,
+            is_waiting: false,
             slot: Figures::default(),
             steady: Figures::default(),
         };
@@ -116,8 +125,16 @@ impl TcpFlow {
             let drawn = network.draw_start();
             let start = if self.load.pace.is_unlimited() { drawn } else { network.now() };
             let at = start + self.identity.begins;
-            network.set_alarm(at, self.identity.index, Sleeper::Sender(connection));
+            network.set_alarm(at, self.identity.index, Sleeper::Sender(connection), self.sends());
         }
+    }
+
+    const fn sends(&self) -> End {
+        End::that_sends(self.identity.direction)
+    }
+
+    const fn receives(&self) -> End {
+        End::that_receives(self.identity.direction)
     }
 
     /// The application is told to stop, and the connections are broken off.
@@ -168,7 +185,19 @@ impl TcpFlow {
                 self.connections[connection as usize].receiver_alarm = None;
                 self.acknowledge(connection, network);
             }
-            Sleeper::Sender(_) | Sleeper::Schedule | Sleeper::Client | Sleeper::Server => {}
+            Sleeper::Reader(connection) => {
+                self.read(connection, network);
+                self.acknowledge(connection, network);
+            }
+            Sleeper::Writer(connection) if !self.is_stopped => {
+                self.connections[connection as usize].is_waiting = false;
+                self.transmit(connection, network);
+            }
+            Sleeper::Sender(_)
+            | Sleeper::Writer(_)
+            | Sleeper::Schedule
+            | Sleeper::Client
+            | Sleeper::Server => {}
         }
     }
 
@@ -221,6 +250,7 @@ impl TcpFlow {
     }
 
     fn on_data(&mut self, connection: u32, segment: &Segment, network: &mut Network) {
+        self.read(connection, network);
         let ends = &mut self.connections[connection as usize];
         let before = ends.receiver.next();
         ends.receiver.on_segment(self.now, segment);
@@ -265,14 +295,69 @@ impl TcpFlow {
             && ends.receiver_alarm.is_none_or(|alarm| at < alarm)
         {
             ends.receiver_alarm = Some(at);
-            network.set_alarm(at, index, Sleeper::Receiver(connection));
+            network.set_alarm(at, index, Sleeper::Receiver(connection), self.receives());
         }
+    }
+
+    /// The application does not read while it stands still.
+    fn read(&mut self, connection: u32, network: &mut Network) {
+        let end = self.receives();
+        let stands_still = network.host(end).stands_still_until(Layer::Program, self.now);
+        let ends = &mut self.connections[connection as usize];
+        match stands_still {
+            None if ends.is_unread => {
+                ends.receiver.release(self.now);
+                ends.is_unread = false;
+            }
+            None => {}
+            Some(until) if !ends.is_unread => {
+                ends.receiver.hold();
+                ends.is_unread = true;
+                network.set_alarm(until, self.identity.index, Sleeper::Reader(connection), end);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The application does not write while it stands still. Says whether the host can send now.
+    fn write(&mut self, connection: u32, network: &mut Network) -> bool {
+        let (end, index) = (self.sends(), self.identity.index);
+        let stands_still = network.host(end).stands_still_until(Layer::Program, self.now);
+        let ends = &mut self.connections[connection as usize];
+        match stands_still {
+            None if ends.is_unwritten => {
+                ends.sender.release();
+                ends.is_unwritten = false;
+            }
+            None => {}
+            Some(until) if !ends.is_unwritten => {
+                ends.sender.hold();
+                ends.is_unwritten = true;
+                network.set_alarm(until, index, Sleeper::Writer(connection), end);
+            }
+            Some(_) => {}
+        }
+        self.may_send(connection, network)
+    }
+
+    /// Whether the host can send now; it is asked again when it can.
+    fn may_send(&mut self, connection: u32, network: &mut Network) -> bool {
+        let (end, index) = (self.sends(), self.identity.index);
+        let Some(at) = network.host(end).sends_from(Layer::Kernel, self.now) else { return true };
+        let ends = &mut self.connections[connection as usize];
+        if !ends.is_waiting {
+            ends.is_waiting = true;
+            network.set_alarm(at, index, Sleeper::Writer(connection), end);
+        }
+        false
     }
 
     fn transmit(&mut self, connection: u32, network: &mut Network) {
         let Identity { index, direction, dscp, ip_header_bytes, .. } = self.identity;
-        let ends = &mut self.connections[connection as usize];
-        while let Some(segment) = ends.sender.poll_transmit(self.now) {
+        let mut may_send = self.write(connection, network);
+        while may_send {
+            let ends = &mut self.connections[connection as usize];
+            let Some(segment) = ends.sender.poll_transmit(self.now) else { break };
             let payload_bytes = u64::from(segment.payload_bytes);
             ends.slot.transmitted_bytes += payload_bytes;
             ends.slot.sent_segments += 1;
@@ -284,6 +369,7 @@ impl TcpFlow {
             let packet_bytes = ip_header_bytes + segment.segment_bytes();
             let packet = Packet::Data { connection, segment };
             network.send(index, direction, dscp, packet_bytes, packet);
+            may_send = self.may_send(connection, network);
         }
         self.set_sender_alarm(connection, network);
     }
@@ -295,7 +381,8 @@ impl TcpFlow {
             && ends.sender_alarm.is_none_or(|alarm| at < alarm)
         {
             ends.sender_alarm = Some(at);
-            network.set_alarm(at, self.identity.index, Sleeper::Sender(connection));
+            let end = End::that_sends(self.identity.direction);
+            network.set_alarm(at, self.identity.index, Sleeper::Sender(connection), end);
         }
     }
 }

@@ -8,6 +8,8 @@ mod delays;
 mod departures;
 mod deviations;
 mod losses;
+mod moved;
+mod pending;
 mod report;
 mod scatter;
 mod schedule;
@@ -18,6 +20,8 @@ mod writes;
 
 pub use arrivals::{Arrival, ArrivalTally, DelayStatistics, ReceivedFrames};
 pub use departures::{DepartureTally, SentFrames};
+pub use moved::{BURST_LATENESS_MAX, MovedBursts};
+pub use pending::PendingFrames;
 pub use report::frames_report;
 pub use schedule::{Cursor, Due, Schedule};
 pub use sequence::{Arrived, SeenSequences};

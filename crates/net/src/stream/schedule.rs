@@ -44,7 +44,7 @@ struct Part {
 }
 
 /// A frame and the time from the start of the trial at which it is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
     pub sequence: u64,
     pub at: Duration,

@@ -48,6 +48,8 @@ pub struct Sender {
     next: u64,
     /// How far the application has written.
     written: u64,
+    /// How far it had written, or was to, when it stopped to write.
+    held: Option<u64>,
     /// When it began to, if it has.
     writing_since: Option<Time>,
     /// When it writes next, if that is a matter of time.
@@ -159,6 +161,7 @@ impl Sender {
                 Writes::MicroBurst(_) => 0,
                 Writes::Transfer { bytes } => bytes,
             },
+            held: None,
             writing_since: None,
             write_due: None,
             paced: None,
@@ -387,7 +390,28 @@ impl Sender {
         }
     }
 
+    /// The application stops to write: what it has written is still sent, and of one that always has
+    /// more to send that is what the send buffer holds, a window and a little more.
+    pub(crate) fn hold(&mut self) {
+        if self.held.is_none() {
+            self.held = Some(self.written);
+            let buffered = self.acknowledged + self.settings.window_bytes + SEND_BUFFER_SPARE_BYTES;
+            self.written = self.written.min(buffered.max(self.next));
+            self.write_due = None;
+        }
+    }
+
+    /// It writes again.
+    pub(crate) const fn release(&mut self) {
+        if let Some(written) = self.held.take() {
+            self.written = written;
+        }
+    }
+
     fn write(&mut self, now: Time) {
+        if self.held.is_some() {
+            return;
+        }
         if let Some((writes, start)) = &self.paced {
             let elapsed = now.since(*start);
             self.write_due = writes.next_after(elapsed).map(|due| *start + due);

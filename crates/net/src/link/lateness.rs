@@ -1,17 +1,19 @@
-//! How late frames were released: the quality of the lab's own timing.
+//! How late an emulated network let frames go: the quality of its own timing.
 
-use std::time::Duration;
+use alloc::boxed::Box;
+use alloc::vec;
+use core::time::Duration;
 
 use fp_model::Emulation;
 use serde::Serialize;
 
 /// Counts of frames by microseconds of lateness; the last slot holds all that were later.
 #[derive(Clone, Debug)]
-pub(super) struct Lateness {
+pub struct Lateness {
     frames: Box<[u64]>,
     max: Duration,
     /// How late at most a frame came to the network, after one that had left behind it.
-    pub(super) overtaken_max: Duration,
+    pub overtaken_max: Duration,
 }
 
 /// Of all frames of one direction, between the time at which they were due and the system call
@@ -26,18 +28,24 @@ pub struct LatenessSummary {
 
 const SLOTS: usize = 10_000;
 
+impl Default for Lateness {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Lateness {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         Self { frames: vec![0; SLOTS].into(), max: Duration::ZERO, overtaken_max: Duration::ZERO }
     }
 
-    pub(super) fn add(&mut self, late: Duration) {
+    pub fn add(&mut self, late: Duration) {
         let micros = usize::try_from(late.as_micros()).unwrap_or(usize::MAX);
         self.frames[micros.min(SLOTS - 1)] += 1;
         self.max = self.max.max(late);
     }
 
-    pub(super) fn summary(&self) -> LatenessSummary {
+    pub fn summary(&self) -> LatenessSummary {
         let frames = self.frames.iter().sum();
         if frames == 0 {
             return LatenessSummary::default();
@@ -51,7 +59,7 @@ impl Lateness {
     }
 
     /// The frames counted here and there.
-    pub(super) fn with(mut self, other: &Self) -> Self {
+    pub fn with(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.frames.iter_mut().zip(&other.frames) {
             *mine += theirs;
         }
@@ -59,7 +67,7 @@ impl Lateness {
         Self { max: self.max.max(other.max), overtaken_max, ..self }
     }
 
-    pub(super) fn emulation(&self) -> Emulation {
+    pub fn emulation(&self) -> Emulation {
         let frames = self.frames.iter().sum();
         let late_p99 = Duration::from_micros(self.percentile(frames, 99).unwrap_or_default());
         Emulation {

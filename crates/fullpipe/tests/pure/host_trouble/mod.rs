@@ -1,0 +1,7 @@
+//! Hosts that stand still, are slow, drop, or have a wrong clock, in virtual time: what the methods
+//! say of the network, and of the hosts.
+
+mod faults;
+mod honest;
+mod quiet;
+mod subject;
