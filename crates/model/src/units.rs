@@ -16,6 +16,7 @@ pub struct Rate(u64);
 impl Rate {
     pub const ZERO: Self = Self(0);
 
+    #[inline]
     pub const fn bps(bits: u64) -> Self {
         Self(bits)
     }
@@ -35,6 +36,7 @@ impl Rate {
         Self(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
+    #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -49,6 +51,7 @@ impl Rate {
     }
 
     /// Bytes carried in `time`, rounded down.
+    #[inline]
     pub const fn bytes_in(self, time: Duration) -> u64 {
         (self.0 as u128 * time.as_nanos() / 8_000_000_000) as u64
     }
@@ -57,6 +60,7 @@ impl Rate {
     ///
     /// # Panics
     /// For the zero rate, at which nothing is ever carried.
+    #[inline]
     pub const fn time_for(self, bytes: u64) -> Duration {
         assert!(self.0 > 0, "nothing is ever carried at a rate of zero");
         Duration::from_nanos((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)
@@ -142,6 +146,7 @@ impl PacketLayout {
         }
     }
 
+    #[inline]
     pub const fn bytes_at(&self, layer: Layer) -> u32 {
         match layer {
             Layer::L1 => self.frame_bytes + Self::ETHERNET_L1_OVERHEAD,
@@ -247,15 +252,18 @@ pub struct Time(u64);
 impl Time {
     pub const ZERO: Self = Self(0);
 
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// The time passed since `earlier`; zero if that is in the future.
+    #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -264,6 +272,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
+    #[inline]
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(rhs.as_nanos() as u64))
     }
@@ -272,6 +281,7 @@ impl Add<Duration> for Time {
 impl Sub<Duration> for Time {
     type Output = Self;
 
+    #[inline]
     fn sub(self, rhs: Duration) -> Self {
         Self(self.0.saturating_sub(rhs.as_nanos() as u64))
     }
