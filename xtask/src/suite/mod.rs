@@ -25,6 +25,10 @@ use watch::Watch;
 const ORDINARY_USER: &str = "nobody";
 /// Names the cases that take root.
 const FOR_ROOT: &str = "::as_root::";
+/// Names the cases that do little but wait for a limit of time.
+const PATIENT: &str = "::patient::";
+/// How many of those run at a time.
+const PATIENT_AT_ONCE: usize = 8;
 /// How long a soak waits for the host to become quiet before each case.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a host has to be quiet to be called so.
@@ -75,11 +79,14 @@ pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()
     let summary = Mutex::new(Summary::new(tier.name()));
     let began = crate::now();
     match tier {
-        Tier::Pure => side_by_side(&cases, &summary)?,
-        Tier::Real => one_by_one(&cases, &binaries, &summary)?,
+        Tier::Pure => {
+            let processors = thread::available_parallelism()?.get();
+            side_by_side(&cases, Who::Caller, processors, &summary)?;
+        }
+        Tier::Real => one_by_one(&cases, ordinary_user(&binaries)?.as_ref(), &summary)?,
         Tier::Soak => {
             let until = began + Duration::from_secs(60 * minutes);
-            soak(&cases, &binaries, &summary, until)?;
+            soak(&cases, ordinary_user(&binaries)?.as_ref(), &summary, until)?;
         }
     }
     let mut summary = summary.into_inner()?;
@@ -91,20 +98,23 @@ pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()
     summary.verdict()
 }
 
-/// As many as there are processors.
-fn side_by_side(cases: &[Case<'_>], summary: &Mutex<Summary>) -> anyhow::Result<()> {
+fn side_by_side(
+    cases: &[Case<'_>],
+    who: Who<'_>,
+    at_once: usize,
+    summary: &Mutex<Summary>,
+) -> anyhow::Result<()> {
     let queue = Mutex::new(cases.iter());
     let worker = || -> anyhow::Result<()> {
         loop {
             // The lock is free again before the case runs.
             let next = queue.lock().ok().and_then(|mut queue| queue.next());
             let Some(case) = next else { return Ok(()) };
-            run_case(case, Who::Caller, summary, true)?;
+            run_case(case, who, summary, true)?;
         }
     };
-    let processors = thread::available_parallelism()?.get();
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
         let ends = workers.into_iter().map(|worker| worker.join());
         ends.map(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .try_for_each(|end| end)
@@ -113,15 +123,18 @@ fn side_by_side(cases: &[Case<'_>], summary: &Mutex<Summary>) -> anyhow::Result<
 
 fn one_by_one(
     cases: &[Case<'_>],
-    binaries: &[Binary],
+    stage: Option<&Stage>,
     summary: &Mutex<Summary>,
 ) -> anyhow::Result<()> {
-    let stage = ordinary_user(binaries)?;
-    for case in cases {
-        match (&stage, case.name.contains(FOR_ROOT)) {
+    let (patient, others): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|case| case.name.contains(PATIENT));
+    let ordinary = stage.map_or(Who::Caller, Who::Ordinary);
+    side_by_side(&patient, ordinary, PATIENT_AT_ONCE, summary)?;
+    for case in others {
+        match (stage, case.name.contains(FOR_ROOT)) {
             (None, true) => leave_out(summary),
-            (Some(_), true) | (None, false) => run_case(case, Who::Caller, summary, true)?,
-            (Some(stage), false) => run_case(case, Who::Ordinary(stage), summary, true)?,
+            (Some(_), true) => run_case(&case, Who::Caller, summary, true)?,
+            (_, false) => run_case(&case, ordinary, summary, true)?,
         }
     }
     Ok(())
@@ -129,18 +142,17 @@ fn one_by_one(
 
 fn soak(
     cases: &[Case<'_>],
-    binaries: &[Binary],
+    stage: Option<&Stage>,
     summary: &Mutex<Summary>,
     until: Instant,
 ) -> anyhow::Result<()> {
-    let stage = ordinary_user(binaries)?;
     for round in 0.. {
         for case in cases {
             if round > 0 && crate::now() >= until {
                 return Ok(());
             }
             let is_for_root = case.name.contains(FOR_ROOT);
-            if let Some(stage) = stage.as_ref().filter(|_| !is_for_root) {
+            if let Some(stage) = stage.filter(|_| !is_for_root) {
                 run_case(case, Who::Ordinary(stage), summary, becomes_quiet()?)?;
             }
             if stage.is_none() && is_for_root {

@@ -47,7 +47,9 @@ fn all_at_once(cells: &[Cell]) -> Result<(), Failed> {
                 // The lock is free again before the cell runs.
                 let next = || queue.lock().unwrap().next();
                 while let Some(cell) = next() {
-                    wrong.lock().unwrap().extend(outcome(cell).err());
+                    if let Err(why) = outcome(cell) {
+                        wrong.lock().unwrap().push(why);
+                    }
                 }
             });
         }

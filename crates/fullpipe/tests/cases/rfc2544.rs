@@ -8,11 +8,19 @@ use crate::result::{Finished, number, within_percent};
 
 /// The policer's rate at short and at long frames.
 pub(crate) fn a_policer_is_found_at_every_length(run: Run) {
-    let words = ["--tests", "throughput", "--line-rate", "1G", "--frames", "256,1518"];
+    expect_policer(run, "256,1518", 2);
+}
+
+pub(crate) fn a_policer_is_found(run: Run) {
+    expect_policer(run, "1518", 1);
+}
+
+fn expect_policer(run: Run, frame_lengths: &str, rows: usize) {
+    let words = ["--tests", "throughput", "--line-rate", "1G", "--frames", frame_lengths];
     let run =
         run("metro-40m-cbs64k", "rfc2544", &[&words[..], &["--direction", "upload"]].concat());
     let steps = run.steps("rfc2544_throughput");
-    assert!(steps.len() >= 2, "{}", run.stderr);
+    assert_eq!(steps.len(), rows, "{}", run.stderr);
     for step in steps {
         run.expect_of_tester(step["limit"] != "tester", "the tester itself was the limit");
         assert!(within_percent(number(step, "rate_l2_bps"), 40e6, 0.5), "{step}");

@@ -9,9 +9,9 @@ use super::Run;
 use crate::result::{Finished, number, within_percent};
 use crate::tcp::expect_bursts_cost_most;
 
-/// 100 Mbit/s at layer 1 and 5.1055 ms each way, with trials as short as they may be.
+/// 100 Mbit/s at layer 1 and 5.1055 ms each way, with few trials, as short as they may be.
 pub(crate) fn a_line_of_100_mbit_is_found(run: Run) {
-    found_line(run, &["-t", "500ms"]);
+    found_line(run, &["-t", "500ms", "-w", "128K", "-P", "1"]);
 }
 
 /// The same with trials of the usual length: the line is full.
@@ -96,8 +96,8 @@ pub(crate) fn a_black_hole_at_1400_bytes_is_found_over_ipv6(run: Run) {
 
 /// What TCP carries afterwards matters no more than that it carries anything.
 fn expect_black_hole(run: Run, family: &str) {
-    let words = ["--cir", "50M", "--sender", "bulk", "-t", "500ms", family];
-    let run = run("blackhole-1400", "test", &words);
+    let words = ["--cir", "50M", "--sender", "bulk", "-t", "500ms", "-w", "64K", "-P", "1"];
+    let run = run("blackhole-1400", "test", &[&words[..], &[family]].concat());
     let found = run.steps("path_mtu");
     assert_eq!(found.len(), 2, "{}", run.stderr);
     for step in found {

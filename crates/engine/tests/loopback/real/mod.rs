@@ -2,3 +2,4 @@
 
 pub(crate) mod control;
 mod iperf3;
+mod patient;

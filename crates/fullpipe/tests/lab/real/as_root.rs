@@ -17,7 +17,7 @@ fn connections_through_a_gateway() {
 
 #[test]
 fn frames_of_rfc_2544() {
-    super::rfc2544::a_policer_is_found_at_every_length();
+    super::rfc2544::latency_is_the_delay_of_a_known_network();
 }
 
 #[test]

@@ -27,3 +27,8 @@ fn a_queue_of_known_length_is_found_by_bursts_and_forgets_an_overload() {
 fn a_queue_before_a_policer_goes_on_losing_until_it_is_empty() {
     rfc2544::a_queue_before_a_policer_goes_on_losing_until_it_is_empty(simulated);
 }
+
+#[test]
+fn a_policer_is_found() {
+    rfc2544::a_policer_is_found(simulated);
+}

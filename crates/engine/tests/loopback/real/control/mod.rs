@@ -1,7 +1,6 @@
-//! Near and far end over loopback: the trials they run for each other, and all that may go wrong.
+//! Near and far end over loopback: the trials they run for each other, and how they end.
 
-mod broken;
+pub(crate) mod broken;
 pub(crate) mod far_end;
 mod flows;
-mod strangers;
 mod trials;

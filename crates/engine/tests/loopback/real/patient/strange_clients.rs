@@ -59,7 +59,8 @@ fn a_test_goes_through(serving: &Serving) {
 
 #[test]
 fn idle_half_open_and_dawdling_clients_disturb_nobody_and_are_dropped() {
-    let serving = Serving::start(None, 2);
+    // One that never opens its streams, one that tests, and one that is about to leave.
+    let serving = Serving::start(None, 3);
     let silent = connect(&serving);
     let mut part = connect(&serving);
     part.write_all(b"abc").unwrap();
