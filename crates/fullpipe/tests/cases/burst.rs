@@ -20,9 +20,28 @@ const FIGURE_13: [(u64, u64, u64); 8] = [
     (1518, 63_756, 6_552),
 ];
 
-/// Rows of the table, all of them right, and the bucket within one percent at each length. That the
-/// policer refills at 40 Mbit/s shows to half a percent.
+/// Rows of the table, all of them right, the bucket within one percent at each length, and the rate at
+/// which the policer refills within half a percent.
 pub(crate) fn rows_of_the_note(run: Run, frame_lengths: &[u64]) {
+    let run = passed_rows(run, frame_lengths);
+    for step in run.steps("policing") {
+        assert!(within_percent(number(step, "estimated_cbs_bytes"), 64_000.0, 1.0), "{step}");
+    }
+    for step in run.steps("rate") {
+        assert!(number(step, "deviation_percent").abs() <= 0.5, "{step}");
+    }
+}
+
+/// Rows of the table, all of them right. A sender that is held up within a burst makes it milder: the
+/// bucket may look deeper than it is, by as much as the verdict forgives, and never more shallow.
+pub(crate) fn rows_of_the_note_with_any_sender(run: Run, frame_lengths: &[u64]) {
+    let run = passed_rows(run, frame_lengths);
+    for step in run.steps("policing") {
+        assert!(number(step, "estimated_cbs_bytes") >= 0.99 * 64_000.0, "{step}");
+    }
+}
+
+fn passed_rows(run: Run, frame_lengths: &[u64]) -> Finished {
     let lengths = frame_lengths.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let words = [&WORDS[..], &["--frames", &lengths]].concat();
     let run = run("metro-40m-cbs64k", "burst", &words);
@@ -40,13 +59,8 @@ pub(crate) fn rows_of_the_note(run: Run, frame_lengths: &[u64]) {
     }
     let policing = run.steps("policing");
     assert_eq!(policing.len(), frame_lengths.len());
-    for step in policing {
-        assert!(within_percent(number(step, "estimated_cbs_bytes"), 64_000.0, 1.0), "{step}");
-        assert_eq!(step["pass"], true);
-    }
-    for step in run.steps("rate") {
-        assert!(number(step, "deviation_percent").abs() <= 0.5, "{step}");
-    }
+    assert!(policing.iter().all(|step| step["pass"] == true), "{policing:#?}");
+    run
 }
 
 fn expect_row(step: &Value, length: u64) {

@@ -2,7 +2,7 @@
 
 #[test]
 fn bursts() {
-    super::burst::a_policer_passes_its_bursts_and_is_measured();
+    super::burst::a_policer_passes_its_bursts_and_no_larger_ones();
 }
 
 #[test]

@@ -9,6 +9,11 @@ fn every_row_of_the_application_note_comes_out() {
 }
 
 #[test]
+fn short_and_long_rows_pass_whatever_the_sender() {
+    burst::rows_of_the_note_with_any_sender(simulated, &[512, 1518]);
+}
+
+#[test]
 fn a_bucket_that_is_too_small_fails_both_tests() {
     burst::a_bucket_that_is_too_small(simulated);
 }
