@@ -14,12 +14,12 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use suite::Tier;
+use suite::{Tier, Wanted};
 
 const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
-       cargo xtask test pure|real [WORD…]     the tests that need no network, or a real one
-       cargo xtask soak [--minutes N] [WORD…] all that takes long, again and again on a quiet host
+       cargo xtask test [--anew] pure|real [WORD…]   the tests that need no network, or a real one
+       cargo xtask soak [--minutes N] [WORD…]   all that takes long, again and again on a quiet host
        cargo xtask bare 12|13 [demo] [check] [--share-crates]   on a Debian with nothing else (by root)
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
@@ -36,13 +36,15 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["tidy"] => tidy::run(),
-        ["test", "pure", words @ ..] => suite::run(Tier::Pure, words, 0),
-        ["test", "real", words @ ..] => suite::run(Tier::Real, words, 0),
+        ["test", words @ ..] => match wanted(words) {
+            Some(wanted) => suite::run(wanted),
+            None => return usage(),
+        },
         ["soak", "--minutes", minutes, words @ ..] => {
             let number = minutes.parse().with_context(|| format!("--minutes {minutes}: a number"));
-            number.and_then(|minutes| suite::run(Tier::Soak, words, minutes))
+            number.and_then(|minutes| suite::run(Wanted { minutes, ..soak(words) }))
         }
-        ["soak", words @ ..] => suite::run(Tier::Soak, words, 0),
+        ["soak", words @ ..] => suite::run(soak(words)),
         ["bare", words @ ..] => bare::run(words),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["evidence", words @ ..] => match evidence::run(words) {
@@ -59,6 +61,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The tests of `cargo xtask test [--anew] pure|real [WORD…]`.
+fn wanted<'a>(words: &'a [&'a str]) -> Option<Wanted<'a>> {
+    let (anew, words) = match words {
+        ["--anew", words @ ..] => (true, words),
+        words => (false, words),
+    };
+    let (tier, words) = match words {
+        ["pure", words @ ..] => (Tier::Pure, words),
+        ["real", words @ ..] => (Tier::Real, words),
+        _ => return None,
+    };
+    Some(Wanted { tier, words, anew, minutes: 0 })
+}
+
+const fn soak<'a>(words: &'a [&'a str]) -> Wanted<'a> {
+    Wanted { tier: Tier::Soak, words, anew: true, minutes: 0 }
 }
 
 /// In a release build: tests are built to be debugged, not to be fast.

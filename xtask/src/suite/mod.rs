@@ -3,12 +3,14 @@
 mod binaries;
 mod case;
 mod summary;
+mod unchanged;
 mod user;
 #[path = "../../../tests/watch/mod.rs"]
 mod watch;
 
+use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ use anyhow::Context as _;
 use binaries::Binary;
 use case::{Case, Outcome, Who};
 use summary::{Run, Summary};
+use unchanged::Passed;
 use user::Stage;
 use watch::Watch;
 
@@ -63,9 +66,20 @@ impl Tier {
     }
 }
 
-/// Runs the cases of a tier whose names contain one of `words`, or all; a soak goes on until it has
-/// lasted for `minutes`, and has run each case once.
-pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()> {
+/// Which tests run, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) tier: Tier,
+    /// The cases whose names contain one of these, or all.
+    pub(crate) words: &'a [&'a str],
+    /// Those too that have passed before and of which nothing has changed since.
+    pub(crate) anew: bool,
+    /// A soak goes on until it has lasted for so long, and has run each case once.
+    pub(crate) minutes: u64,
+}
+
+pub(crate) fn run(wanted: Wanted<'_>) -> anyhow::Result<()> {
+    let Wanted { tier, words, anew, minutes } = wanted;
     let binaries = binaries::build(tier)?;
     let names: Vec<Vec<String>> =
         binaries.iter().map(Binary::cases).collect::<anyhow::Result<_>>()?;
@@ -76,41 +90,72 @@ pub(crate) fn run(tier: Tier, words: &[&str], minutes: u64) -> anyhow::Result<()
         tier.has(case.name) && (words.is_empty() || words.iter().any(|word| title.contains(word)))
     };
     let cases: Vec<Case<'_>> = all.filter(is_wanted).collect();
-    let summary = Mutex::new(Summary::new(tier.name()));
+
+    let folder = target().join("tests");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let log = Log {
+        summary: Mutex::new(Summary::new(tier.name())),
+        passed: Mutex::new(Passed::read(&folder, target().join("debug/fullpipe"))),
+    };
+    let cases = if anew { cases } else { log.leave_out_unchanged(cases)? };
     let began = crate::now();
     match tier {
         Tier::Pure => {
             let processors = thread::available_parallelism()?.get();
-            side_by_side(&cases, Who::Caller, processors, &summary)?;
+            side_by_side(&cases, Who::Caller, processors, &log)?;
         }
-        Tier::Real => one_by_one(&cases, ordinary_user(&binaries)?.as_ref(), &summary)?,
+        Tier::Real => one_by_one(&cases, ordinary_user(&binaries)?.as_ref(), &log)?,
         Tier::Soak => {
             let until = began + Duration::from_secs(60 * minutes);
-            soak(&cases, ordinary_user(&binaries)?.as_ref(), &summary, until)?;
+            soak(&cases, ordinary_user(&binaries)?.as_ref(), &log, until)?;
         }
     }
-    let mut summary = summary.into_inner()?;
+    log.passed.into_inner()?.write()?;
+    let mut summary = log.summary.into_inner()?;
     summary.seconds = began.elapsed().as_secs_f64();
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let file = format!("tests/{}.json", tier.name());
-    summary.write(&crate::tidy::root().join(target).join(file))?;
+    summary.write(&folder.join(format!("{}.json", tier.name())))?;
     say(&summary.text())?;
     summary.verdict()
 }
 
-fn side_by_side(
-    cases: &[Case<'_>],
-    who: Who<'_>,
-    at_once: usize,
-    summary: &Mutex<Summary>,
-) -> anyhow::Result<()> {
+fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    crate::tidy::root().join(target)
+}
+
+/// What became of the cases so far, for all threads that run them.
+struct Log {
+    summary: Mutex<Summary>,
+    passed: Mutex<Passed>,
+}
+
+impl Log {
+    fn leave_out_unchanged<'a>(&self, cases: Vec<Case<'a>>) -> anyhow::Result<Vec<Case<'a>>> {
+        let passed = self.passed.lock().ok().context("nothing runs yet")?;
+        let mut left = Vec::new();
+        for case in cases {
+            match passed.has(&case)? {
+                true => self.count(|summary| summary.unchanged += 1)?,
+                false => left.push(case),
+            }
+        }
+        Ok(left)
+    }
+
+    fn count(&self, how: impl FnOnce(&mut Summary)) -> anyhow::Result<()> {
+        how(&mut *self.summary.lock().ok().context("a test panicked")?);
+        Ok(())
+    }
+}
+
+fn side_by_side(cases: &[Case<'_>], who: Who<'_>, at_once: usize, log: &Log) -> anyhow::Result<()> {
     let queue = Mutex::new(cases.iter());
     let worker = || -> anyhow::Result<()> {
         loop {
             // The lock is free again before the case runs.
             let next = queue.lock().ok().and_then(|mut queue| queue.next());
             let Some(case) = next else { return Ok(()) };
-            run_case(case, who, summary, true)?;
+            run_case(case, who, log, true)?;
         }
     };
     thread::scope(|scope| {
@@ -121,20 +166,16 @@ fn side_by_side(
     })
 }
 
-fn one_by_one(
-    cases: &[Case<'_>],
-    stage: Option<&Stage>,
-    summary: &Mutex<Summary>,
-) -> anyhow::Result<()> {
+fn one_by_one(cases: &[Case<'_>], stage: Option<&Stage>, log: &Log) -> anyhow::Result<()> {
     let (patient, others): (Vec<_>, Vec<_>) =
         cases.iter().partition(|case| case.name.contains(PATIENT));
     let ordinary = stage.map_or(Who::Caller, Who::Ordinary);
-    side_by_side(&patient, ordinary, PATIENT_AT_ONCE, summary)?;
+    side_by_side(&patient, ordinary, PATIENT_AT_ONCE, log)?;
     for case in others {
         match (stage, case.name.contains(FOR_ROOT)) {
-            (None, true) => leave_out(summary),
-            (Some(_), true) => run_case(&case, Who::Caller, summary, true)?,
-            (_, false) => run_case(&case, ordinary, summary, true)?,
+            (None, true) => log.count(|summary| summary.not_run += 1)?,
+            (Some(_), true) => run_case(&case, Who::Caller, log, true)?,
+            (_, false) => run_case(&case, ordinary, log, true)?,
         }
     }
     Ok(())
@@ -143,7 +184,7 @@ fn one_by_one(
 fn soak(
     cases: &[Case<'_>],
     stage: Option<&Stage>,
-    summary: &Mutex<Summary>,
+    log: &Log,
     until: Instant,
 ) -> anyhow::Result<()> {
     for round in 0.. {
@@ -153,12 +194,12 @@ fn soak(
             }
             let is_for_root = case.name.contains(FOR_ROOT);
             if let Some(stage) = stage.filter(|_| !is_for_root) {
-                run_case(case, Who::Ordinary(stage), summary, becomes_quiet()?)?;
+                run_case(case, Who::Ordinary(stage), log, becomes_quiet()?)?;
             }
             if stage.is_none() && is_for_root {
-                leave_out(summary);
+                log.count(|summary| summary.not_run += 1)?;
             } else {
-                run_case(case, Who::Caller, summary, becomes_quiet()?)?;
+                run_case(case, Who::Caller, log, becomes_quiet()?)?;
             }
         }
     }
@@ -173,12 +214,6 @@ fn ordinary_user(binaries: &[Binary]) -> anyhow::Result<Option<Stage>> {
     let programs: Vec<&Path> =
         binaries.iter().filter_map(|binary| binary.executable.parent()?.parent()).collect();
     Stage::new(ORDINARY_USER, &programs).map(Some)
-}
-
-fn leave_out(summary: &Mutex<Summary>) {
-    if let Ok(mut summary) = summary.lock() {
-        summary.not_run += 1;
-    }
 }
 
 /// Waits until nothing else uses the processors, and says whether that came about.
@@ -203,7 +238,7 @@ fn pause(time: Duration) {
 fn run_case(
     case: &Case<'_>,
     who: Who<'_>,
-    summary: &Mutex<Summary>,
+    log: &Log,
     was_quiet_before: bool,
 ) -> anyhow::Result<()> {
     let (outcome, took) = case.run(who)?;
@@ -226,8 +261,10 @@ fn run_case(
         Outcome::Passed => say(&format!("ok         {seconds:6.1} s  {title} ({user})\n"))?,
     }
     let run = Run { case: title, user, outcome, took, was_quiet_before };
-    summary.lock().ok().context("a test panicked")?.add(&run);
-    Ok(())
+    if run.outcome == Outcome::Passed {
+        log.passed.lock().ok().context("a test panicked")?.add(case)?;
+    }
+    log.count(|summary| summary.add(&run))
 }
 
 fn say(text: &str) -> anyhow::Result<()> {

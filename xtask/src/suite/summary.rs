@@ -25,6 +25,8 @@ pub(super) struct Summary {
     disturbed: u64,
     /// Cases that take root, run by somebody else.
     pub(super) not_run: u64,
+    /// Cases that have passed before and of which nothing has changed since.
+    pub(super) unchanged: u64,
     cases: Vec<CaseRuns>,
 }
 
@@ -60,6 +62,7 @@ impl Summary {
             failed: 0,
             disturbed: 0,
             not_run: 0,
+            unchanged: 0,
             cases: Vec::new(),
         }
     }
@@ -118,17 +121,19 @@ impl Summary {
             text +=
                 &format!("  {failed} failed, {disturbed} disturbed of {runs}: {case} ({user})\n");
         }
-        let Self { tier, seconds, passed, failed, disturbed, not_run, .. } = self;
-        text += &format!("{tier}: {seconds:.0} s, {disturbed} disturbed\n");
-        text + &format!("{tier}: {passed} passed, {failed} failed, {not_run} skipped\n")
+        let Self { tier, seconds, passed, failed, disturbed, not_run, unchanged, .. } = self;
+        text += &format!("{tier}: {seconds:.0} s, {disturbed} disturbed");
+        text += &format!(", {unchanged} unchanged since they passed, {not_run} take root\n");
+        let skipped = unchanged + not_run;
+        text + &format!("{tier}: {passed} passed, {failed} failed, {skipped} skipped\n")
     }
 
     /// An error where something failed, or too much was disturbed to prove anything.
     pub(super) fn verdict(&self) -> anyhow::Result<()> {
-        let Self { tier, passed, failed, disturbed, .. } = self;
+        let Self { tier, passed, failed, disturbed, unchanged, .. } = self;
         ensure!(*failed == 0, "{tier}: {failed} tests failed");
-        ensure!(passed + disturbed > 0, "{tier}: there is no such test");
-        let runs = passed + failed + disturbed;
+        ensure!(passed + disturbed + unchanged > 0, "{tier}: there is no such test");
+        let runs = passed + disturbed + unchanged;
         ensure!(
             disturbed * 100 <= runs * DISTURBED_PERCENT_MAX,
             "{tier}: {disturbed} of {runs} tests were disturbed, more than {DISTURBED_PERCENT_MAX} %: \
