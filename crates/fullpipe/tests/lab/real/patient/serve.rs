@@ -76,7 +76,7 @@ fn metrics_count_those_who_were_served_and_those_who_were_refused() {
     let far = pairing.trim_end();
     let before = metrics(&address);
     assert!(before.contains("fullpipe_far_sessions_total 0\n"), "{before}");
-    let flow = fullpipe(&["flow", far, "-u", "-b", "1M", "-t", "0.2s", "-q"]);
+    let flow = fullpipe(&["flow", far, "-b", "1M", "-t", "0.2s", "-q"]);
     assert_eq!(flow.exit, Some(0), "{}", flow.stderr);
     // The secret of another far end: as long, and wrong.
     let (host, secret) = far.split_once('#').unwrap();
