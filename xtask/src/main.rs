@@ -10,7 +10,7 @@ mod suite;
 mod tidy;
 
 use std::io::Write as _;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
@@ -83,8 +83,7 @@ const fn soak<'a>(words: &'a [&'a str]) -> Wanted<'a> {
 
 /// In a release build: tests are built to be debugged, not to be fast.
 fn bench(words: &[&str]) -> anyhow::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut bench = Command::new(cargo);
+    let mut bench = program::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "bench", "--"]).args(words);
     let status = bench.status().context("cargo run --release")?;
     ensure!(status.success(), "not measured");

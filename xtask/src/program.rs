@@ -8,12 +8,24 @@ use anyhow::ensure;
 
 /// Builds `fullpipe`; the path of the program.
 pub(crate) fn built() -> anyhow::Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Built for one of the tests, and so with the same features of dependencies as for all of them:
     // by itself, everything would be compiled once more.
     let build = ["test", "--locked", "--workspace", "--no-run", "--quiet", "--test", "pure"];
-    let built = Command::new(cargo).args(build).current_dir(crate::tidy::root()).status()?;
+    let built = cargo().args(build).current_dir(crate::tidy::root()).status()?;
     ensure!(built.success(), "fullpipe does not build");
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
     Ok(crate::tidy::root().join(target).join("debug/fullpipe"))
+}
+
+/// Cargo as a shell would start it. What the outer cargo tells this program of its package, dependencies
+/// that look at it would take for a change, and be built anew with all that stands on them.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_NAME", "CARGO_BIN_NAME"];
+    for (name, _) in std::env::vars_os() {
+        if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }

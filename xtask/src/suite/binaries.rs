@@ -7,6 +7,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use super::Tier;
+use crate::program;
 
 /// Targets that take networks and real time, by a pattern as cargo reads it: `cargo test` leaves them
 /// out. Their cases name the tier that they belong to.
@@ -44,8 +45,7 @@ struct Profile {
 
 /// Builds the tests of a tier, as whoever calls.
 pub(super) fn build(tier: Tier) -> anyhow::Result<Vec<Binary>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = program::cargo();
     build.args(["test", "--locked", "--workspace", "--no-run"]);
     build.arg("--message-format=json-render-diagnostics");
     if tier != Tier::Pure {
