@@ -13,8 +13,18 @@ pub(crate) fn built() -> anyhow::Result<PathBuf> {
     let build = ["test", "--locked", "--workspace", "--no-run", "--quiet", "--test", "pure"];
     let built = cargo().args(build).current_dir(crate::tidy::root()).status()?;
     ensure!(built.success(), "fullpipe does not build");
+    Ok(path())
+}
+
+/// Where a build leaves `fullpipe`.
+pub(crate) fn path() -> PathBuf {
+    target().join("debug/fullpipe")
+}
+
+/// Where cargo keeps all that it builds.
+pub(crate) fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
-    Ok(crate::tidy::root().join(target).join("debug/fullpipe"))
+    crate::tidy::root().join(target)
 }
 
 /// Cargo as a shell would start it. What the outer cargo tells this program of its package, dependencies

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 
 use super::documents::{self, Documents};
 use super::{Scratch, folder, pages};
-use crate::{program, tidy};
+use crate::program;
 
 /// The hashes of all documents as they were accepted, as `sha256sum` writes and checks them.
 const ACCEPTED: &str = "documents.sha256";
@@ -91,8 +91,7 @@ fn tell(
 /// The last documents that were as accepted are kept beside what cargo builds, so that a later
 /// comparison can show where a document differs.
 fn kept_in() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    tidy::root().join(target).join("evidence")
+    program::target().join("evidence")
 }
 
 fn keep(documents: &Documents) -> anyhow::Result<()> {

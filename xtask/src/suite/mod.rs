@@ -10,7 +10,7 @@ mod watch;
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ use summary::{Run, Summary};
 use unchanged::Passed;
 use user::Stage;
 use watch::Watch;
+
+use crate::program;
 
 /// Whom the tests run as where root runs them.
 const ORDINARY_USER: &str = "nobody";
@@ -91,11 +93,11 @@ pub(crate) fn run(wanted: Wanted<'_>) -> anyhow::Result<()> {
     };
     let cases: Vec<Case<'_>> = all.filter(is_wanted).collect();
 
-    let folder = target().join("tests");
+    let folder = program::target().join("tests");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let log = Log {
         summary: Mutex::new(Summary::new(tier.name())),
-        passed: Mutex::new(Passed::read(&folder, target().join("debug/fullpipe"))),
+        passed: Mutex::new(Passed::read(&folder, program::path())),
     };
     let cases = if anew { cases } else { log.leave_out_unchanged(cases)? };
     let began = crate::now();
@@ -116,11 +118,6 @@ pub(crate) fn run(wanted: Wanted<'_>) -> anyhow::Result<()> {
     summary.write(&folder.join(format!("{}.json", tier.name())))?;
     say(&summary.text())?;
     summary.verdict()
-}
-
-fn target() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    crate::tidy::root().join(target)
 }
 
 /// What became of the cases so far, for all threads that run them.

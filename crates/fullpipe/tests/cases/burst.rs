@@ -45,13 +45,7 @@ fn passed_rows(run: Run, frame_lengths: &[u64]) -> Finished {
     let lengths = frame_lengths.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let words = [&WORDS[..], &["--frames", &lengths]].concat();
     let run = run("metro-40m-cbs64k", "burst", &words);
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     let steps = run.steps("cbs");
     assert_eq!(steps.len(), frame_lengths.len(), "{}", run.stderr);
     for (step, length) in steps.into_iter().zip(frame_lengths) {
@@ -140,13 +134,7 @@ pub(crate) fn bursts_both_ways_at_once_over_ipv6(run: Run) {
 }
 
 fn expect_bucket_of_64_000(run: &Finished, steps: usize) -> Vec<&Value> {
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     let policing = run.steps("policing");
     assert_eq!(policing.len(), steps, "{}", run.result["steps"]);
     for step in &policing {

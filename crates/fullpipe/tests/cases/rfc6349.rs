@@ -31,13 +31,7 @@ pub(crate) fn a_line_of_100_mbit_is_found_and_filled(run: Run) {
 /// The probe of 100 bytes adds 138 bytes of line to the round trip twice, 0.022 ms.
 fn found_line(run: Run, words: &[&str]) -> Finished {
     let run = run("line-100m-10ms", "test", &[&["--sender", "bulk"], words].concat());
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     for step in run.steps("path_mtu") {
         assert_eq!((&step["mtu_bytes"], &step["black_hole"]), (&1500.into(), &false.into()));
     }
@@ -61,13 +55,7 @@ pub(crate) fn a_bucket_smaller_than_the_bursts_costs_most_of_the_throughput(run:
 
 pub(crate) fn a_bucket_as_large_as_the_bursts_costs_nothing(run: Run) {
     let run = run("metro-40m-cbs275k", "test", &[]);
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     for step in run.steps("bottleneck") {
         assert_eq!((&step["layer"], &step["kind"]), (&"l2".into(), &"policer".into()));
         assert!(within_percent(number(step, "rate_l2_bps"), 40e6, 0.5), "{step}");

@@ -35,6 +35,11 @@ pub(crate) fn output<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
 }
 
 impl Finished {
+    pub(crate) fn expect_pass(&self) {
+        let Self { exit, result, stderr, .. } = self;
+        assert_eq!((*exit, self.status()), (0, "pass"), "{:#}\n{stderr}", result["verdict"]);
+    }
+
     /// What only a quiet host lets the tester do: where the host was disturbed and the tester says that
     /// it could not, the test ends as disturbed.
     pub(crate) fn expect_of_tester(&self, could: bool, what: &str) {

@@ -17,13 +17,7 @@ fn the_network_sees_each_connection_that_the_far_end_opens_over_ipv6() {
 fn expect_each_seen(direction: &str, family: &str) {
     let words = ["--steady", "1s", "--direction", direction, family];
     let (run, [upwards, downwards]) = across("line-100m-10ms", &words);
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     let step = stress(&run);
     expect_all_accounted_for(&step);
     for field in ["attempted", "established", "closed", "transactions", "connections_peak"] {

@@ -10,13 +10,7 @@ use crate::result::number;
 fn what_a_lossy_network_drops_is_sent_again_and_each_connection_comes_to_its_end() {
     // Who has lost its question asks again after 1 s and after 3 s: some of the last do so.
     let (run, [upwards, downwards]) = across("lossy-50m", &["--steady", "4s", "--close", "fin"]);
-    assert_eq!(
-        (run.exit, run.status()),
-        (0, "pass"),
-        "{:#}\n{}",
-        run.result["verdict"],
-        run.stderr
-    );
+    run.expect_pass();
     let step = stress(&run);
     expect_all_accounted_for(&step);
     assert_eq!(number(&step, "established"), CONNECTIONS);
