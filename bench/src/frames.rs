@@ -305,7 +305,7 @@ fn run_bursts(
 /// 64-byte frames at a constant rate for a second.
 fn constant(bed: &mut LiveTestbed, frames_per_second: u64) -> anyhow::Result<FramesReport> {
     let pace = Pace::Constant { rate: Rate::bps(frames_per_second * FRAME_BITS) };
-    let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(64), pace });
+    let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(64), pace));
     match run_trial(bed, load, Duration::from_secs(1))? {
         FlowReport::Frames(report) => Ok(report),
         other => Err(anyhow!("a flow of frames gave {other:?}")),

@@ -459,7 +459,7 @@ mod tests {
         let slots = beats.iter().enumerate().map(entry).collect();
         let pace = fp_model::Pace::Constant { rate: fp_model::Rate::mbps(1) };
         let sizes = fp_model::FrameSizes::fixed(64);
-        let load = Load::Frames(fp_model::FramesLoad { sizes, pace });
+        let load = Load::Frames(fp_model::FramesLoad::new(sizes, pace));
         let half = FramesReceiverHalf { slots, ..FramesReceiverHalf::default() };
         let Half::FramesReceiver(half) =
             Half::FramesReceiver(Box::new(half)).by_slots(&timing, &load)

@@ -13,6 +13,7 @@ pub mod capacity;
 pub mod delay_variation;
 pub mod ethernet;
 pub mod flow;
+mod infer;
 pub mod load;
 pub mod mbm;
 pub mod metrics;

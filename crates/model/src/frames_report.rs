@@ -67,6 +67,54 @@ pub struct FramesReport {
     pub sent_by: SentBy,
     /// Bytes of layer 2 frames.
     pub series: Vec<Sample>,
+    /// Where the load asks for it, and the receiver tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<FrameTrace>,
+}
+
+/// How the frames of a whole trial arrived, its warm-up included: the curve of arrivals in little
+/// room, by slices of successive numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FrameTrace {
+    /// How many numbers a slice stands for; the last one for those that are left.
+    pub frames_per_slice: u32,
+    pub slices: Vec<TraceSlice>,
+}
+
+impl FrameTrace {
+    /// A trial of fewer frames has one for each.
+    pub const SLICES_MAX: u32 = 1024;
+
+    /// Without any arrival, for so many frames.
+    pub fn blank(frames: u64) -> Self {
+        let frames_per_slice = frames.div_ceil(Self::SLICES_MAX.into()).max(1) as u32;
+        let slices = frames.div_ceil(frames_per_slice.into()) as usize;
+        Self { frames_per_slice, slices: alloc::vec![TraceSlice::default(); slices] }
+    }
+}
+
+/// What arrived of successive frames: how many; when they had left in the mean, in nanoseconds since
+/// the start of the trial by the sender's clock; how long after that they arrived in the mean, by both
+/// clocks; and the shortest time between one of them and the arrival before it, zero of the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "(u32, u64, i64, u64)", from = "(u32, u64, i64, u64)")]
+pub struct TraceSlice {
+    pub arrived: u32,
+    pub sent_ns: u64,
+    pub delay_ns: i64,
+    pub gap_ns: u64,
+}
+
+impl From<TraceSlice> for (u32, u64, i64, u64) {
+    fn from(TraceSlice { arrived, sent_ns, delay_ns, gap_ns }: TraceSlice) -> Self {
+        (arrived, sent_ns, delay_ns, gap_ns)
+    }
+}
+
+impl From<(u32, u64, i64, u64)> for TraceSlice {
+    fn from((arrived, sent_ns, delay_ns, gap_ns): (u32, u64, i64, u64)) -> Self {
+        Self { arrived, sent_ns, delay_ns, gap_ns }
+    }
 }
 
 impl FramesReport {

@@ -27,7 +27,8 @@ pub use connections::{
 pub use evidence::{Evidence, Recorder, Replay};
 pub use frame_sizes::{FrameSizes, FrameSizesError};
 pub use frames_report::{
-    DelaySummary, Deviations, DscpCount, EcnCount, FramesReport, Gaps, Jitter, LossySecond, SentBy,
+    DelaySummary, Deviations, DscpCount, EcnCount, FrameTrace, FramesReport, Gaps, Jitter,
+    LossySecond, SentBy, TraceSlice,
 };
 pub use observation::{
     ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Emulation, FlowReport,

@@ -164,9 +164,22 @@ pub struct FramesLoad {
     pub sizes: FrameSizes,
     /// Layer 2 rates: a frame is due when all frames before it have taken their time.
     pub pace: Pace,
+    /// The receiver tells how the frames of the whole trial arrived: [`FrameTrace`](crate::FrameTrace).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub trace: bool,
 }
 
 impl FramesLoad {
+    /// Without a trace.
+    pub const fn new(sizes: FrameSizes, pace: Pace) -> Self {
+        Self { sizes, pace, trace: false }
+    }
+
+    #[must_use]
+    pub fn traced(self) -> Self {
+        Self { trace: true, ..self }
+    }
+
     /// What the ends write at the beginning of each payload: mark, number and time of departure.
     pub const HEAD_BYTES: u32 = 18;
 

@@ -34,7 +34,7 @@ fn run(load: Load, trouble: Trouble) -> Observation {
 /// 1,000 frames a second of 1,000 bytes, each 10.00816 ms on its way.
 fn stream(trouble: Trouble) -> (FramesReport, Observation) {
     let pace = Pace::Constant { rate: Rate::mbps(8) };
-    let seen = run(Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1000), pace }), trouble);
+    let seen = run(Load::Frames(FramesLoad::new(FrameSizes::fixed(1000), pace)), trouble);
     let [FlowReport::Frames(report)] = &seen.flows[..] else { panic!("{seen:?}") };
     (report.clone(), seen)
 }

@@ -20,7 +20,7 @@ fn service(direction: Direction, family: Family, service: (u8, u32, u64)) -> Flo
     let (code_point, frame_bytes, frames) = service;
     let rate = Rate::bps(u64::from(frame_bytes) * 8 * frames);
     let sizes = FrameSizes::fixed(frame_bytes);
-    let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+    let load = Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate }));
     FlowSpec::new(direction, family, Dscp::new(code_point).unwrap(), load)
 }
 

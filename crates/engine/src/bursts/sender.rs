@@ -12,9 +12,9 @@ use crate::frames::{HEAD_BYTES, Head, HeadBytes, Stream};
 use crate::half::{BurstsSenderHalf, SenderSlot, SentBurst};
 use crate::lease::Lease;
 use crate::open_slots::OpenSlots;
-use crate::os::clock;
 use crate::os::schedule::{self, Promptly};
 use crate::os::udp::{self, BATCH, Datagram, SEGMENTS_MAX};
+use crate::os::{clock, ethtool, interfaces};
 use crate::pace::wait_until;
 use crate::udp::{FrameError, Kind, ProvenSocket};
 
@@ -145,7 +145,10 @@ impl<'a> BurstSender<'a> {
             frame_bytes: load.frame_bytes,
             mark: proven.mark(Kind::Frame),
             over_at,
-            cutting: if segments > 1 { Cutting::ByKernel } else { Cutting::Here },
+            cutting: match segments > 1 && !leaves_uncut(&proven.socket) {
+                true => Cutting::ByKernel,
+                false => Cutting::Here,
+            },
             payloads: vec![0; segments * payload_bytes],
             payload_bytes,
         })
@@ -254,6 +257,17 @@ impl<'a> BurstSender<'a> {
         udp::send_segmented(by, datagrams, self.payload_bytes)?;
         Ok(count)
     }
+}
+
+/// Whether what is sent in one piece leaves this host in one piece, as far as that can be known.
+fn leaves_uncut(socket: &UdpSocket) -> bool {
+    let is_uncut = || -> io::Result<bool> {
+        match interfaces::name_of(socket.local_addr()?.ip())? {
+            Some(name) => ethtool::takes_uncut_datagrams(&name),
+            None => Ok(false),
+        }
+    };
+    is_uncut().unwrap_or(false)
 }
 
 /// When the frames of a burst are due, counted from its beginning.

@@ -248,7 +248,7 @@ mod tests {
     fn prepare() -> Message {
         let step = Step { rate: Rate::mbps(40), lasts: Duration::from_secs(1) };
         let pace = Pace::Steps { steps: vec![step; 3] };
-        let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1518), pace });
+        let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(1518), pace));
         let flow = FlowSpec::new(Direction::Upload, Family::Ipv6, Dscp::BEST_EFFORT, load);
         let timing = Timing {
             warm_up: Duration::from_secs(1),

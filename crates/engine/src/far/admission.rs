@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     fn admitted(pace: Pace) -> Result<(), Refusal> {
-        let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(64), pace });
+        let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(64), pace));
         let (direction, family, dscp) = (Direction::Download, Family::Ipv4, Dscp::BEST_EFFORT);
         let flow = FlowSpec::new(direction, family, dscp, load);
         admitted_all(vec![flow], timing())
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(admitted(steps(&[0])), Err(Refusal::NoRate));
         // 10^12 / 512 frames a second reach 2^40 after 563 s.
         let for_ten_minutes = Timing { steady: Duration::from_secs(600), ..timing() };
-        let load = FramesLoad { sizes: FrameSizes::fixed(64), pace: constant(terabit) };
+        let load = FramesLoad::new(FrameSizes::fixed(64), constant(terabit));
         assert_eq!(admit_frames(&load, &timing()), Ok(()));
         assert_eq!(admit_frames(&load, &for_ten_minutes), Err(Refusal::Frames));
     }
@@ -444,7 +444,7 @@ mod tests {
 
     fn frames() -> FlowSpec {
         let pace = Pace::Constant { rate: Rate::mbps(1) };
-        let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(64), pace });
+        let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(64), pace));
         FlowSpec::new(Direction::Download, Family::Ipv6, Dscp::BEST_EFFORT, load)
     }
 

@@ -122,7 +122,7 @@ mod tests {
 
     /// 10,000 frames of 1,000 bytes a second.
     fn load() -> FramesLoad {
-        FramesLoad { sizes: FrameSizes::fixed(1000), pace: Pace::Constant { rate: Rate::mbps(80) } }
+        FramesLoad::new(FrameSizes::fixed(1000), Pace::Constant { rate: Rate::mbps(80) })
     }
 
     fn stream(family: Family, load: &FramesLoad) -> Stream<'_, FramesLoad> {
@@ -247,7 +247,7 @@ mod tests {
         let (near, far) = proven_pair(Family::Ipv4, &lease);
         let lengths = vec![64, 64, 570, 64, 1518];
         let pace = Pace::Constant { rate: Rate::mbps(20) };
-        let load = FramesLoad { sizes: FrameSizes::new(lengths).unwrap(), pace };
+        let load = FramesLoad::new(FrameSizes::new(lengths).unwrap(), pace);
         let stream = Stream { vlan_tags: 1, ..stream(Family::Ipv4, &load) };
         assert!(run_refused(&near, stream), "a tagged frame of 64 bytes has no room");
         let sizes = FrameSizes::new(vec![68, 570, 1518]).unwrap();
@@ -282,7 +282,7 @@ mod tests {
         let lease = long_lease();
         let (near, _far) = proven_pair(Family::Ipv4, &lease);
         let pace = Pace::Constant { rate: Rate::bps(1_000_000_000_000) };
-        let load = FramesLoad { sizes: FrameSizes::fixed(64), pace };
+        let load = FramesLoad::new(FrameSizes::fixed(64), pace);
         let start = clock::now();
         let stream = stream(Family::Ipv4, &load);
         let sent = send(&near, stream, &TIMING, start, &lease, &mut |_, _| {}).unwrap();

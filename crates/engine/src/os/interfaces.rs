@@ -99,15 +99,22 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// The name of the interface with `address`; `None` where no interface has it.
+///
+/// # Errors
+/// Where the kernel does not list them.
+pub(crate) fn name_of(address: IpAddr) -> io::Result<Option<String>> {
+    let holder = addresses()?.into_iter().find(|held| held.address == address);
+    Ok(holder.map(|held| held.interface))
+}
+
 /// The index of the interface with `address`; `None` where no interface has it.
 ///
 /// # Errors
 /// Where the kernel does not tell.
 pub(crate) fn index_of(address: IpAddr) -> io::Result<Option<i32>> {
-    let Some(holder) = addresses()?.into_iter().find(|held| held.address == address) else {
-        return Ok(None);
-    };
-    let index = name_to_index(UdpSocket::bind((address, 0))?, &holder.interface)?;
+    let Some(name) = name_of(address)? else { return Ok(None) };
+    let index = name_to_index(UdpSocket::bind((address, 0))?, &name)?;
     i32::try_from(index).map(Some).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn survives_a_flood(grounds: Grounds) {
     let mut bed = across.connect(Family::Ipv4);
     for direction in [Direction::Upload, Direction::Download] {
         let pace = Pace::Constant { rate: Rate::mbps(100) };
-        let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1518), pace });
+        let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(1518), pace));
         let timing = Timing {
             warm_up: Duration::from_millis(200),
             steady: Duration::from_secs(4),

@@ -68,7 +68,7 @@ fn trial(family: Family) -> Trial {
     let both_ways = [Direction::Download, Direction::Upload];
     let service = |direction| {
         services().map(|(code_point, sizes, rate)| {
-            let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+            let load = Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate }));
             let dscp = Dscp::new(code_point).unwrap();
             FlowSpec::new(direction, family, dscp, load)
         })

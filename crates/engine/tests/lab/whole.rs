@@ -119,7 +119,7 @@ fn trial(family: Family) -> Trial {
         let cycle_bits = 8 * u64::from(LENGTHS.iter().sum::<u32>());
         let rate = Rate::bps(cycle_bits * FRAMES_PER_SECOND / LENGTHS.len() as u64);
         let sizes = FrameSizes::new(LENGTHS.to_vec()).unwrap();
-        let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+        let load = Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate }));
         FlowSpec::new(direction, family, EXPEDITED, load)
     };
     let flows = [Direction::Upload, Direction::Download].map(flow).into();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fp_method::rfc6349::{self, Plan, SearchKind, Senders, Thresholds, Windows};
+use fp_method::rfc6349::{self, Plan, Senders, Thresholds, Windows};
 use fp_model::{CongestionControl, Dscp, LayeredRate, Rate, Testbed};
 use fp_report::Work;
 
@@ -21,14 +21,11 @@ const SHORTEST_TRIAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub(crate) struct MethodArgs {
-    /// Take this as the bottleneck bandwidth instead of searching it; its layer is l2 unless named
+    /// Take this as the bottleneck bandwidth instead of measuring it; its layer is l2 unless named
     /// (40M@l1)
     #[arg(long, value_name = "RATE[@LAYER]", value_parser = layered_rate)]
     cir: Option<LayeredRate>,
-    /// How the bottleneck bandwidth is searched
-    #[arg(long, value_enum, default_value = "fast")]
-    search: SearchOption,
-    /// Offer no more than this in the search (l2 unless named)
+    /// Offer no more than this to find it (l2 unless named)
     #[arg(long, value_name = "RATE[@LAYER]", value_parser = layered_rate, default_value = "10G")]
     max_rate: LayeredRate,
     /// Receive window of each connection (default: the bandwidth-delay product divided among the
@@ -73,13 +70,6 @@ pub(crate) struct MethodArgs {
     /// A throughput trial passes with at most this buffer delay
     #[arg(long, value_name = "PERCENT", value_parser = any_percent)]
     pass_buffer_delay: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum SearchOption {
-    Binary,
-    Fast,
-    Mlr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -144,11 +134,6 @@ impl MethodArgs {
         Plan {
             dscp: self.dscp,
             cir: self.cir,
-            search: match self.search {
-                SearchOption::Binary => SearchKind::Binary,
-                SearchOption::Fast => SearchKind::Fast,
-                SearchOption::Mlr => SearchKind::Mlr,
-            },
             rate_limit: self.max_rate,
             windows,
             senders: match self.sender.unwrap_or(SenderOption::Both) {

@@ -348,7 +348,7 @@ impl Udp {
     ) -> anyhow::Result<FramesLoad> {
         let sizes = self.sizes(mtu_bytes, ends, family)?;
         let rate_l2 = self.rate_l2(&sizes, family)?;
-        Ok(FramesLoad { sizes, pace: Pace::Constant { rate: rate_l2 } })
+        Ok(FramesLoad::new(sizes, Pace::Constant { rate: rate_l2 }))
     }
 
     fn sizes(

@@ -34,7 +34,7 @@ fn plan(load: Load, family: Family) -> Plan {
 fn udp(payload_bytes: u32, family: Family) -> Load {
     let frame_bytes = payload_bytes + PacketLayout::udp_headers_bytes(family, 0);
     let pace = Pace::Constant { rate: Rate::mbps(95) };
-    Load::Frames(FramesLoad { sizes: FrameSizes::fixed(frame_bytes), pace })
+    Load::Frames(FramesLoad::new(FrameSizes::fixed(frame_bytes), pace))
 }
 
 fn tcp(mss_bytes: u32) -> Load {

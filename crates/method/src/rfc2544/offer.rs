@@ -239,7 +239,7 @@ impl Run<'_> {
         let pace = offer.pace(overload, silence);
         let flow = |direction: &fp_model::Direction| {
             let sizes = FrameSizes::fixed(offer.rate.frame_bytes);
-            let load = Load::Frames(FramesLoad { sizes, pace: pace.clone() });
+            let load = Load::Frames(FramesLoad::new(sizes, pace.clone()));
             self.plan.flow(*direction, load)
         };
         let warm_up = if offer.overload_l1.is_some() { overload + silence } else { LEARNING };

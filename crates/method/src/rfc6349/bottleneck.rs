@@ -6,40 +6,37 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, Direction, FlowSpec, FrameSizes, FramesLoad, FramesReport, Layer, LayeredRate, Pace,
+    Abort, Direction, FlowSpec, FrameSizes, FramesLoad, Layer, LayeredRate, Load, Pace,
     PacketLayout, Rate, Step as PaceStep, Timing, Trial,
 };
 
-use super::{Bottleneck, LimitKind, Plan, Run, SearchKind, Source, Step, frames, settle};
-use crate::mlr::{LoadClass, LoadTrial, SearchGoal};
-use crate::search::{Search, SearchPlan, Step as SearchStep};
-use crate::{Number, Seconds};
+use super::{Bottleneck, LimitKind, Plan, Run, Source, Step, Stream, frames, settle};
+use crate::infer::rate::{Estimate, FINE, Kind, OVER, Quiet, Train, estimate, whole};
 
 const UDP_HEADER_BYTES: u32 = 8;
-/// Trials that look for the order of magnitude: each offers eight times as much as the last.
-const FIRST_RATE_L2: Rate = Rate::mbps(8);
-const GROWTH: f64 = 8.0;
-/// A tester that sends less than this often what it sent at an eighth of the rate is at its end.
-const SENDS_MORE: f64 = 1.5;
-const SCALE_STEADY: Duration = Duration::from_millis(250);
-const SCALE_WARM_UP: Duration = Duration::from_millis(150);
-/// Beyond the shortfall of lower rates, this much says that the rate is too high.
-const OVERLOAD_LOSS: f64 = 0.05;
-/// Long enough at 1.3 times the rate to empty a bucket of 1 MB at 100 Mbit/s and of any size that
-/// the rate fills in a tenth of a second.
-const DRAIN: Duration = Duration::from_millis(400);
-const OVERLOAD: f64 = 1.3;
-const STEADY: Duration = Duration::from_millis(1000);
-/// A step of the search, relative to the rate.
-const RESOLUTION: f64 = 0.0025;
+const FIRST_RATE_L2: Rate = Rate::mbps(2);
+/// A step above the last rate that passed queues no more than three times its own length, which the
+/// time after it drains.
+const GROWTH: f64 = 4.0;
+/// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
+const SENDS_MORE: f64 = 2.0;
+const RAMP_LEAST: Duration = Duration::from_millis(60);
+const RAMP_MOST: Duration = Duration::from_millis(600);
+/// Of these, 18 are lost at four times the rate: far more than the threshold of an overload.
+const RAMP_FRAMES: f64 = 24.0;
+/// The highest rate of all is offered once more, for long enough to empty what hides behind it.
+const RAMP_LAST: Duration = Duration::from_secs(1);
+/// What a first look needs to be right within 3 %: the slope of 60 frames.
+const LOOK_FRAMES: f64 = 60.0;
+/// Beyond the knee: what forgave is known to be at its end only so well.
+const PAST_THE_KNEE: f64 = 1.3;
+/// On the path, for one direction; a train that has begun ends.
+const BUDGET: Duration = Duration::from_secs(10);
+const TRAINS: u32 = 5;
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
-/// Trials that the most contested load of an MLRsearch gets.
-const MLR_TRIALS: i64 = 3;
-/// A shortfall below this is jitter against an empty bucket, not a rate that is too high.
+/// Frames that the ends lost, or that left late, beyond this spoil a trial.
 const TOLERATED: f64 = 0.001;
-/// A queue shows as delay beyond this, or beyond the time of two frames.
-const POLICER_DELAY_MAX: Duration = Duration::from_millis(2);
 
 //= rfc6349 3.2.2
 /// Finds the bottleneck of one direction, or takes what the plan says it is.
@@ -53,7 +50,7 @@ pub(super) fn find(
     let packet = PacketLayout::ethernet(path_mtu, path_mtu - headers);
     let bottleneck = match run.plan.cir {
         Some(cir) => given(direction, cir, packet),
-        None => Finder::new(run, direction, packet, rtt).search()?,
+        None => Finder::new(run, direction, packet, rtt).find()?,
     };
     run.report.steps.push(Step::Bottleneck(bottleneck));
     Ok(bottleneck)
@@ -63,12 +60,15 @@ fn given(direction: Direction, cir: LayeredRate, packet: PacketLayout) -> Bottle
     Bottleneck {
         direction,
         limit: cir,
+        at_least: cir.rate,
+        at_most: Some(cir.rate),
         packet,
         source: Source::Given,
         kind: LimitKind::Unknown,
         trials: 0,
         base_loss: 0.0,
         overload_delay: None,
+        overload_drops: false,
     }
 }
 
@@ -79,47 +79,24 @@ struct Finder<'a, 'b> {
     rtt: Duration,
     trials: u32,
     repeats_left: u32,
-    /// Growth of the one-way delay in the trials that offered too much.
-    overload_delay: Option<Duration>,
-    /// The same, of the median frame: a queue delays all of them, a busy host some.
-    overload_delay_median: Option<Duration>,
+    /// On the path.
+    spent: Duration,
+    /// Layer 2: what the plan allows, and no more than the tester was seen to send.
+    limit: f64,
+    /// Frames, and those lost of them, at rates that passed.
+    passed: (f64, f64),
 }
 
-/// The first rate that was too much.
-struct Scale {
-    overload_l2: Rate,
-    received_l2: Rate,
-    /// Not even the rates that passed came through whole, or none was tried.
-    lossy: bool,
-}
-
-/// One trial, with what the ends themselves dropped of it.
-pub(super) struct Stream {
-    pub(super) seen: FramesReport,
-    pub(super) dropped_frames: u64,
-    /// Of either end, as a share of one processor.
-    pub(super) busiest_thread: f64,
-}
-
-impl Stream {
-    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
-    /// none of those that arrived.
-    fn is_sound(&self, steady: Duration) -> bool {
-        let Self { seen, dropped_frames, .. } = self;
-        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
-        let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
-        unsent as f64 <= TOLERATED * seen.planned_frames as f64
-            && (stretch - 1.0).abs() <= TOLERATED
-            && *dropped_frames as f64 <= TOLERATED * seen.received_frames as f64
-    }
-}
-
-/// A rate to be tried.
-struct Load {
-    rate: Rate,
-    /// Offered before it, to empty the bucket of a policer.
-    overload_l2: Rate,
-    base_loss: f64,
+/// The first rate that was too much. Rates are of layer 2.
+#[derive(Clone, Copy, Debug)]
+struct Overload {
+    offered: f64,
+    /// What came through when what forgives was at its end, as far as that was reached.
+    rate: f64,
+    /// How long until then.
+    knee: Duration,
+    /// So many frames came after it.
+    frames: f64,
 }
 
 impl<'a, 'b> Finder<'a, 'b> {
@@ -129,6 +106,7 @@ impl<'a, 'b> Finder<'a, 'b> {
         packet: PacketLayout,
         rtt: Duration,
     ) -> Self {
+        let limit = packet.convert(run.plan.rate_limit, Layer::L2).as_bps() as f64;
         Self {
             run,
             direction,
@@ -136,74 +114,120 @@ impl<'a, 'b> Finder<'a, 'b> {
             rtt,
             trials: 0,
             repeats_left: REPEATS,
-            overload_delay: None,
-            overload_delay_median: None,
+            spent: Duration::ZERO,
+            limit,
+            passed: (0.0, 0.0),
         }
     }
 
-    fn search(mut self) -> Result<Bottleneck, Abort> {
-        let scale = match self.scale()? {
-            Ok(scale) => scale,
-            Err(reached_l2) => return Ok(self.not_reached(reached_l2)),
+    fn find(mut self) -> Result<Bottleneck, Abort> {
+        let mut over = match self.ramp()? {
+            Ok(over) => over,
+            Err(reached) => return Ok(self.not_reached(reached)),
         };
-        let base_loss = self.base_loss(&scale)?;
-        let overload_l2 = scale.received_l2.scaled(OVERLOAD).min(scale.overload_l2);
-        let lowest_l2 = scale.received_l2.scaled(0.5);
-        let plan = SearchPlan {
-            lowest: lowest_l2,
-            highest: overload_l2,
-            initial: overload_l2,
-            resolution: scale.received_l2.scaled(RESOLUTION),
-            // What jitter and chance explain has been taken off.
-            accepted_loss_ratio: 0.0,
-        };
-        let mut search = match self.run.plan.search {
-            SearchKind::Binary => Search::binary(plan),
-            SearchKind::Fast | SearchKind::Mlr => Search::fast(plan),
-        };
-        let mut rate = search.first();
-        let found_l2 = loop {
-            let load = Load { rate, overload_l2, base_loss };
-            let loss = match self.run.plan.search {
-                SearchKind::Binary | SearchKind::Fast => self.once(&load)?,
-                SearchKind::Mlr => self.until_classified(&load)?,
-            };
-            match search.judge(loss) {
-                SearchStep::Found(found) => break found,
-                SearchStep::Try(next) => rate = next,
+        self.look_closer(&mut over)?;
+        let mut drain = over.knee.mul_f64(PAST_THE_KNEE);
+        let mut quiet: Option<Quiet> = None;
+        let mut best: Option<Estimate> = None;
+        for turn in 0..TRAINS {
+            let (train, lasts) = self.train(&over, drain)?;
+            let (second, third) = (train.step(train.steps() - 2), train.step(train.steps() - 1));
+            let settled = second.start + second.len() / 4..second.end;
+            let (fast, slow) = (train.through(settled.clone()), train.through(third));
+            let offered = OVER * over.rate;
+            let floor = self.floor();
+            let is_over = train.loss(settled) > floor + 0.08
+                || train.fills(second)
+                || fast.bps < 0.9 * offered * (1.0 - floor);
+            if !is_over && offered < self.limit {
+                // The first look was too low, or what forgives holds more than was taken out of it.
+                if slow.bps < 0.9 * fast.bps || over.offered <= offered {
+                    drain += lasts.mul_f64((offered / over.offered).min(1.0));
+                }
+                over.offered = over.offered.max(offered);
+                over.rate = (1.35 * over.rate).min(over.offered / 1.05);
+                continue;
             }
-        };
-        Ok(self.found(found_l2, base_loss))
+            let at_half = match quiet {
+                Some(quiet) if quiet.bps <= 0.75 * slow.bps => quiet,
+                _ => self.quiet(0.5 * slow.bps)?,
+            };
+            quiet = Some(at_half);
+            let found = estimate(&train, over.rate, &at_half);
+            best = Some(found);
+            let last = turn + 1 == TRAINS || self.spent + lasts > BUDGET;
+            if last || !(found.draining || found.too_slow || found.falling) {
+                break;
+            }
+            if found.draining {
+                drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
+            }
+            // Just above the rate, where a queue in front of a policer has emptied.
+            over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
+        }
+        match (best, quiet) {
+            (Some(found), Some(quiet)) => Ok(self.found(&found, quiet.loss())),
+            _ => Ok(self.not_reached(whole(over.rate))),
+        }
     }
 
-    /// Raises the rate until much more is lost than at the rates before, or until the tester cannot
-    /// send more: a host that stood still in a short trial sends less than it was asked for, but at
-    /// the next rate more than before.
-    fn scale(&mut self) -> Result<Result<Scale, Rate>, Abort> {
-        let limit = self.packet.convert(self.run.plan.rate_limit, Layer::L2);
-        let mut rate = FIRST_RATE_L2.min(limit);
-        let mut passed_loss: Option<f64> = None;
-        let mut most_sent_l2 = Rate::ZERO;
+    /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.
+    fn floor(&self) -> f64 {
+        (self.passed.1 + 1.0) / (self.passed.0 + 2.0)
+    }
+
+    /// Raises the rate until more is lost or delayed than at the rates before, or until the tester
+    /// cannot send more: a host that stood still in a short trial sends less than it was asked for,
+    /// but at the next rate more than before.
+    fn ramp(&mut self) -> Result<Result<Overload, Rate>, Abort> {
+        let mut rate = self.limit.min(FIRST_RATE_L2.as_bps() as f64);
+        let (mut most_sent, mut passed) = (0.0, 0.0);
         loop {
-            let pace = Pace::Constant { rate };
-            let seen = self.trial(pace, SCALE_WARM_UP, SCALE_STEADY, "order of magnitude")?.seen;
-            if seen.received_frames == 0 {
-                return Err(self.nothing_arrives());
+            let frame_time = self.frame_time(rate);
+            let lasts = match passed >= self.limit {
+                true => RAMP_LAST,
+                false => frame_time.mul_f64(RAMP_FRAMES).clamp(RAMP_LEAST, RAMP_MOST),
+            };
+            let steps = vec![PaceStep { rate: whole(rate), lasts }];
+            let stream = self.offer(&steps, lasts.mul_f64(GROWTH - 1.0), "order of magnitude")?;
+            let train = self.told(&stream, &steps)?;
+            let (arrived, frames) = (train.arrived(train.whole()), train.frames(train.whole()));
+            let sent = stream.seen.sent_frames as f64 * self.frame_bits()
+                / stream.seen.sent_in.as_secs_f64().max(1e-9);
+            let over = train.overload(self.floor());
+            let lost = train.lost(train.whole());
+            let by_the_ends = stream.dropped_frames as f64 > lost / 2.0;
+            let nothing_passed = passed == 0.0 && over.loses && lost > frames / 2.0;
+            if arrived == 0.0 || nothing_passed {
+                if rate < 1e5 {
+                    return Err(self.nothing_arrives());
+                }
+                rate /= 8.0;
+                continue;
             }
-            let received_l2 = received_rate(&seen, self.packet.frame_bytes);
-            let sent_l2 = sent_rate(&seen, self.packet.frame_bytes);
-            let loss = shortfall(&seen).max(0.0);
-            if loss > passed_loss.unwrap_or(0.0) + OVERLOAD_LOSS {
-                let lossy = passed_loss.is_none_or(|loss| loss > 0.0);
-                self.overloaded(&seen);
-                return Ok(Ok(Scale { overload_l2: sent_l2, received_l2, lossy }));
+            if (over.loses && !by_the_ends) || over.grows {
+                let half = train.second_half();
+                let by_arrival = train.through(half.clone()).bps;
+                let by_departure = rate * (1.0 - train.loss(half.clone()));
+                let knee = match over.loses {
+                    true => train.lost_by(3.0 + self.floor() * frames).unwrap_or(0.0),
+                    false => 0.0,
+                };
+                self.limit = self.limit.min(sent.max(rate.min(self.limit)));
+                return Ok(Ok(Overload {
+                    offered: sent.min(rate),
+                    rate: by_arrival.min(by_departure).max(rate / 100.0).max(passed / 2.0),
+                    knee: Duration::from_secs_f64(knee),
+                    frames: train.arrived(half),
+                }));
             }
-            passed_loss = Some(passed_loss.unwrap_or(0.0).max(loss));
-            if rate >= limit || sent_l2 <= most_sent_l2.scaled(SENDS_MORE) {
-                return Ok(Err(received_l2));
+            let was_last = rate >= self.limit && lasts >= RAMP_LAST;
+            if was_last || sent <= most_sent * SENDS_MORE && passed < self.limit {
+                return Ok(Err(whole(train.through(train.whole()).bps)));
             }
-            most_sent_l2 = sent_l2;
-            rate = rate.scaled(GROWTH).min(limit);
+            self.passed = (self.passed.0 + frames, self.passed.1 + lost);
+            (passed, most_sent) = (rate, sent);
+            rate = (rate * GROWTH).min(self.limit);
         }
     }
 
@@ -215,103 +239,98 @@ impl<'a, 'b> Finder<'a, 'b> {
         ))
     }
 
-    /// The loss at half of what gets through: there, the rate is not its cause.
-    fn base_loss(&mut self, scale: &Scale) -> Result<f64, Abort> {
-        if !scale.lossy {
-            return Ok(0.0);
+    /// Until enough frames of an overload came through behind the knee.
+    fn look_closer(&mut self, over: &mut Overload) -> Result<(), Abort> {
+        for _ in 0..TRAINS - 1 {
+            if over.frames >= LOOK_FRAMES || self.spent > BUDGET {
+                break;
+            }
+            let lasts = self.frame_time(over.rate).mul_f64(2.0 * LOOK_FRAMES);
+            let lasts = lasts.max(Duration::from_millis(100));
+            let twice = (2.0 * over.rate).min(over.offered);
+            let steps = drained(over, over.knee.mul_f64(PAST_THE_KNEE), [(twice, lasts)]);
+            let stream = self.offer(&steps, lasts, "bottleneck, first look")?;
+            let train = self.told(&stream, &steps)?;
+            let step = train.step(train.steps() - 1);
+            let through = train.through(step.start + step.len() / 5..step.end);
+            if through.bps > 0.95 * twice * (1.0 - self.floor()) && twice < over.offered {
+                // No overload: the guess was too low.
+                (over.rate, over.frames) = (1.1 * twice, 0.0);
+            } else {
+                (over.rate, over.frames) = (through.bps, through.frames);
+            }
         }
-        let pace = Pace::Constant { rate: scale.received_l2.scaled(0.5).max(Rate::bps(1000)) };
-        let seen = self.trial(pace, SCALE_WARM_UP, STEADY * 2, "loss at half the rate")?.seen;
-        Ok(loss_ratio(&seen))
+        over.rate = over.rate.min(over.offered);
+        Ok(())
     }
 
-    /// The shortfall that a rate explains, in one trial.
-    fn once(&mut self, load: &Load) -> Result<f64, Abort> {
-        let seen = self.offer(load.rate, load.overload_l2)?;
-        let excess = excess(&seen, load.base_loss);
-        if excess > 0.0 {
-            self.overloaded(&seen);
-        }
-        Ok(excess)
-    }
-
-    /// More was offered than fits: what the delay grew by then is what a queue holds.
-    fn overloaded(&mut self, seen: &FramesReport) {
-        self.overload_delay = self.overload_delay.max(seen.delay_growth_p99);
-        self.overload_delay_median = self.overload_delay_median.max(seen.delay_growth_median());
-    }
-
-    /// The same of as many trials as the load needs to be classified, RFC 9971: where most of them
-    /// lost nothing, nothing; else the mean of those that did.
-    fn until_classified(&mut self, load: &Load) -> Result<f64, Abort> {
-        let duration = Seconds::from(self.steady(load.rate));
-        let goal = SearchGoal {
-            final_duration: duration,
-            duration_sum: duration * Number::whole(MLR_TRIALS),
-            loss_ratio: Number::ZERO,
-            exceed_ratio: Number::ratio(1, 2),
+    /// An overload that takes what forgives, one well above the rate and one just above it.
+    fn train(&mut self, over: &Overload, drain: Duration) -> Result<(Train, Duration), Abort> {
+        let part = |least: f64, frames: f64, most: f64| {
+            let needed = self.frame_time(over.rate).as_secs_f64() * frames;
+            Duration::from_secs_f64(needed.max(least).min(most))
         };
-        let (mut trials, mut losses) = (Vec::new(), Vec::new());
-        loop {
-            let loss = self.once(load)?;
-            trials.push(LoadTrial { duration, loss_ratio: Number::nearest(loss) });
-            if loss > 0.0 {
-                losses.push(loss);
-            }
-            match goal.classify(&trials) {
-                LoadClass::Undecided => {}
-                LoadClass::LowerBound => return Ok(0.0),
-                LoadClass::UpperBound => {
-                    return Ok(losses.iter().sum::<f64>() / losses.len().max(1) as f64);
-                }
-            }
-        }
+        let asked = self.run.plan.trial.unwrap_or_default().min(BUDGET);
+        let (fast, slow) = (part(0.4, 150.0, 2.0), part(0.6, 250.0, 2.5).max(asked));
+        let rates = [OVER, FINE].map(|times| (times * over.rate).min(self.limit));
+        let steps = drained(over, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
+        let queued = drain.mul_f64((over.offered / over.rate - 1.0).max(0.0));
+        let queued = queued + fast.mul_f64(OVER - 1.0) + slow.mul_f64(FINE - 1.0);
+        let lasts = steps.iter().map(|step| step.lasts).sum();
+        let stream = self.sound(&steps, queued.min(MOST), "bottleneck")?;
+        Ok((self.told(&stream, &steps)?, lasts))
     }
 
-    /// Offers a rate after the bucket was emptied, so that what passes is what is earned. A trial
-    /// that was not sent as planned, or that a receiver could not follow, says nothing and is
-    /// repeated; the last one is taken as it is.
-    fn offer(&mut self, rate: Rate, overload_l2: Rate) -> Result<FramesReport, Abort> {
-        let drain = PaceStep { rate: overload_l2, lasts: DRAIN };
-        let steady = self.steady(rate);
-        let steps = vec![drain, PaceStep { rate, lasts: steady }];
+    /// Half of what gets through: what is lost and delayed there, the rate is not the cause of.
+    fn quiet(&mut self, rate: f64) -> Result<Quiet, Abort> {
+        let lasting = |frames: f64| {
+            let needed = self.frame_time(rate).as_secs_f64() * frames;
+            Duration::from_secs_f64(needed.clamp(1.0, 2.0))
+        };
+        let (first, more) = (lasting(800.0), lasting(2000.0));
+        let quiet = self.quiet_for(rate, first)?;
+        // A loss is known by its count: more of it where there is any.
+        if quiet.lost > 0.0 && quiet.frames < 4000.0 {
+            return Ok(quiet.and(&self.quiet_for(rate, more)?));
+        }
+        Ok(quiet)
+    }
+
+    fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Quiet, Abort> {
+        let steps = [PaceStep { rate: whole(rate), lasts }];
+        let stream = self.sound(&steps, Duration::ZERO, "loss at half the rate")?;
+        let train = self.told(&stream, &steps)?;
+        Quiet::of(&train, rate).ok_or_else(|| self.nothing_arrives())
+    }
+
+    /// A trial that was not sent as planned, or that a receiver could not follow, says nothing and
+    /// is repeated; the last one is taken as it is.
+    fn sound(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
+        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
         let stream = loop {
-            let pace = Pace::Steps { steps: steps.clone() };
-            let stream = self.trial(pace, DRAIN, steady, "bottleneck")?;
-            if self.repeats_left == 0 || stream.is_sound(steady) {
+            let stream = self.offer(steps, queued, what)?;
+            if self.repeats_left == 0 || stream.is_sound(steady, TOLERATED) {
                 break stream;
             }
             self.repeats_left -= 1;
         };
         self.run.health.add_stream(&stream);
-        Ok(stream.seen)
+        Ok(stream)
     }
 
-    /// A second, and more where a second holds too few frames to tell two steps apart.
-    fn steady(&self, rate: Rate) -> Duration {
-        let frames = 4.0 / RESOLUTION;
-        let needed = rate.time_for(u64::from(self.packet.frame_bytes)).mul_f64(frames);
-        let asked = self.run.plan.trial.unwrap_or(STEADY);
-        needed.clamp(asked.min(Duration::from_secs(10)), Duration::from_secs(10))
-    }
-
-    fn trial(
-        &mut self,
-        pace: Pace,
-        warm_up: Duration,
-        steady: Duration,
-        what: &str,
-    ) -> Result<Stream, Abort> {
+    fn offer(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
         let Plan { family, dscp, .. } = *self.run.plan;
         let sizes = FrameSizes::fixed(self.packet.frame_bytes);
-        let load = fp_model::Load::Frames(FramesLoad { sizes, pace });
-        let flow = FlowSpec::new(self.direction, family, dscp, load);
-        // What an overload has queued must be gone before the next trial begins.
-        let queue = self.overload_delay.unwrap_or_default();
-        let timing = Timing { warm_up, steady, settle: settle(self.rtt) + queue };
+        let load = FramesLoad::new(sizes, Pace::Steps { steps: steps.to_vec() }).traced();
+        let flow = FlowSpec::new(self.direction, family, dscp, Load::Frames(load));
+        let steady = steps.iter().map(|step| step.lasts).sum();
+        // What was queued must be gone before the next trial begins.
+        let settle = settle(self.rtt) + queued;
+        let timing = Timing { warm_up: Duration::ZERO, steady, settle };
         let name = format!("{what}, {}", self.direction);
         let trial = Trial { name, flows: vec![flow], timing };
         self.trials += 1;
+        self.spent += steady + settle;
         let seen = self.run.beyond_the_tester(&trial)?;
         let report = frames(&trial, &seen)?;
         if report.sent_frames == 0 {
@@ -324,66 +343,81 @@ impl<'a, 'b> Finder<'a, 'b> {
         })
     }
 
-    fn found(&self, found_l2: Rate, base_loss: f64) -> Bottleneck {
-        let frame_time = found_l2.max(Rate::bps(1)).time_for(u64::from(self.packet.frame_bytes));
-        let kind = match self.overload_delay_median {
-            Some(delay) if delay <= POLICER_DELAY_MAX.max(frame_time * 2) => LimitKind::Policer,
-            Some(_) => LimitKind::Queue,
-            None => LimitKind::Unknown,
+    fn told(&self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
+        Train::of(&stream.seen, steps, self.packet.frame_bytes).ok_or_else(|| {
+            let text = "the far end does not tell when frames arrive: it is older than this end; \
+                        give the rate with --cir, or run the same version there";
+            Abort::Testbed(text.into())
+        })
+    }
+
+    fn frame_bits(&self) -> f64 {
+        f64::from(self.packet.frame_bytes) * 8.0
+    }
+
+    fn frame_time(&self, rate: f64) -> Duration {
+        Duration::from_secs_f64(self.frame_bits() / rate.max(1.0))
+    }
+
+    fn found(&self, found: &Estimate, base_loss: f64) -> Bottleneck {
+        let kind = match found.kind {
+            Kind::Policer => LimitKind::Policer,
+            Kind::Queue => LimitKind::Queue,
+            Kind::Unknown => LimitKind::Unknown,
         };
-        self.bottleneck(found_l2, kind, base_loss)
+        let rates = [found.bps, found.at_least, found.at_most];
+        let overload_delay = Some(found.delay);
+        Bottleneck {
+            overload_delay,
+            overload_drops: found.drops,
+            base_loss,
+            ..self.bottleneck(rates, kind)
+        }
     }
 
-    fn not_reached(&self, reached_l2: Rate) -> Bottleneck {
-        self.bottleneck(reached_l2, LimitKind::NotReached, 0.0)
+    fn not_reached(&self, reached: Rate) -> Bottleneck {
+        let reached = reached.as_bps() as f64;
+        let rates = [reached, reached, f64::INFINITY];
+        self.bottleneck(rates, LimitKind::NotReached)
     }
 
-    fn bottleneck(&self, rate_l2: Rate, kind: LimitKind, base_loss: f64) -> Bottleneck {
-        let at_l2 = LayeredRate { rate: rate_l2, layer: Layer::L2 };
+    /// Of a rate with its interval.
+    fn bottleneck(&self, rates_l2: [f64; 3], kind: LimitKind) -> Bottleneck {
         let layer = match kind {
             LimitKind::Policer => Layer::L2,
             LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown => Layer::L1,
         };
+        let at = |bps: f64| {
+            let at_l2 = LayeredRate { rate: whole(libm::round(bps)), layer: Layer::L2 };
+            self.packet.convert(at_l2, layer)
+        };
+        let [rate, at_least, at_most] = rates_l2;
         Bottleneck {
             direction: self.direction,
-            limit: LayeredRate { rate: self.packet.convert(at_l2, layer), layer },
+            limit: LayeredRate { rate: at(rate), layer },
+            at_least: at(at_least),
+            at_most: at_most.is_finite().then(|| at(at_most)),
             packet: self.packet,
             source: Source::Measured,
             kind,
             trials: self.trials,
-            base_loss,
-            overload_delay: self.overload_delay,
+            base_loss: 0.0,
+            overload_delay: None,
+            overload_drops: false,
         }
     }
 }
 
-fn loss_ratio(seen: &FramesReport) -> f64 {
-    let lost = seen.sent_frames.saturating_sub(seen.received_frames);
-    lost as f64 / seen.sent_frames.max(1) as f64
-}
+/// No part of a train is longer, nor the queue behind it.
+const MOST: Duration = Duration::from_secs(3);
 
-/// By how much the rate received falls short of the rate sent, as a share of it: what a full
-/// bucket or queue drops, and what a queue that is not yet full holds back.
-fn shortfall(seen: &FramesReport) -> f64 {
-    let received_in = seen.received_in.unwrap_or(seen.sent_in).max(Duration::from_nanos(1));
-    let stretch = seen.sent_in.as_secs_f64() / received_in.as_secs_f64();
-    1.0 - (1.0 - loss_ratio(seen)) * stretch
-}
-
-/// The shortfall that the rate explains: what is lost at any rate and what jitter costs taken off.
-fn excess(seen: &FramesReport, base_loss: f64) -> f64 {
-    let excess = 1.0 - (1.0 - shortfall(seen)) / (1.0 - base_loss);
-    let frames = seen.sent_frames.max(1) as f64;
-    // Three standard deviations of a binomial count with the base loss.
-    let chance = 3.0 * libm::sqrt(base_loss * (1.0 - base_loss) / frames);
-    if excess <= TOLERATED + chance { 0.0 } else { excess.min(1.0) }
-}
-
-fn received_rate(seen: &FramesReport, frame_bytes: u32) -> Rate {
-    let bytes = seen.received_frames * u64::from(frame_bytes);
-    Rate::over(bytes, seen.received_in.unwrap_or(seen.sent_in))
-}
-
-fn sent_rate(seen: &FramesReport, frame_bytes: u32) -> Rate {
-    Rate::over(seen.sent_frames * u64::from(frame_bytes), seen.sent_in)
+/// What forgives is taken first, by the rate that was too much.
+fn drained<const N: usize>(
+    over: &Overload,
+    drain: Duration,
+    parts: [(f64, Duration); N],
+) -> Vec<PaceStep> {
+    let first = (over.offered, drain);
+    let all = [first].into_iter().filter(|(_, lasts)| !lasts.is_zero()).chain(parts);
+    all.map(|(rate, lasts)| PaceStep { rate: whole(rate), lasts }).collect()
 }

@@ -16,8 +16,6 @@ use fp_model::{
 use crate::packet_sockets::PacketSockets;
 use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
-pub use crate::search::SearchKind;
-use bottleneck::Stream;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
 pub use verdict::is_met;
@@ -88,6 +86,27 @@ impl Run<'_> {
     fn beyond_the_tester(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         let seen = self.bed.run(trial)?;
         if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+    }
+}
+
+/// One trial of frames, with what the ends themselves dropped of it.
+struct Stream {
+    seen: FramesReport,
+    dropped_frames: u64,
+    /// Of either end, as a share of one processor.
+    busiest_thread: f64,
+}
+
+impl Stream {
+    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
+    /// none of those that arrived, but for this share.
+    fn is_sound(&self, steady: Duration, tolerated: f64) -> bool {
+        let Self { seen, dropped_frames, .. } = self;
+        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
+        let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
+        unsent as f64 <= tolerated * seen.planned_frames as f64
+            && (stretch - 1.0).abs() <= tolerated
+            && *dropped_frames as f64 <= tolerated * seen.received_frames as f64
     }
 }
 

@@ -5,7 +5,6 @@ use core::time::Duration;
 use fp_model::{CongestionControl, Dscp, Family, Layer, LayeredRate, Rate, Sender};
 use serde::{Deserialize, Serialize};
 
-use crate::search::SearchKind;
 use crate::seconds;
 
 /// Every input of a run after defaults were filled in.
@@ -17,8 +16,7 @@ pub struct Plan {
     pub dscp: Dscp,
     /// Skips the search for the bottleneck bandwidth.
     pub cir: Option<LayeredRate>,
-    pub search: SearchKind,
-    /// The search offers no more than this.
+    /// The bottleneck is looked for with no more than this.
     pub rate_limit: LayeredRate,
     pub windows: Windows,
     pub senders: Senders,
@@ -105,7 +103,6 @@ impl Plan {
             interface_mtu_bytes,
             dscp: Dscp::BEST_EFFORT,
             cir: None,
-            search: SearchKind::Fast,
             rate_limit: LayeredRate { rate: Rate::mbps(10_000), layer: Layer::L2 },
             windows: Windows::Connections { connections: 4 },
             senders: Senders::Both,

@@ -178,9 +178,7 @@ fn add_frames(
     rates: Rates,
 ) {
     let service = &plan.services[place];
-    let load = |rate| {
-        Load::Frames(FramesLoad { sizes: frames.sizes.clone(), pace: Pace::Constant { rate } })
-    };
+    let load = |rate| Load::Frames(FramesLoad::new(frames.sizes.clone(), Pace::Constant { rate }));
     let part = |role| Part { service: place, direction, role };
     let green = load(rates.green_l2);
     flows.push((part(Role::Judged), flow(plan, service, direction, service.dscp, green)));

@@ -145,7 +145,7 @@ mod tests {
             ..link
         };
         let path = PathSpec::symmetric("test", vec![link]);
-        let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+        let load = Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate }));
         let dscp = Dscp::new(46).unwrap();
         let flow = FlowSpec::new(Direction::Download, Family::Ipv4, dscp, load);
         let trial = Trial { name: String::from("test"), flows: vec![flow], timing: TIMING };

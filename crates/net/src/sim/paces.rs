@@ -121,7 +121,7 @@ fn no_flow_sends_before_it_begins() {
     let paces = [Pace::Unlimited, Pace::Constant { rate }];
     let tcp_loads = paces.into_iter().map(|pace| Load::Tcp(paced(pace)));
     let pace = Pace::Constant { rate };
-    let frames = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1000), pace });
+    let frames = Load::Frames(FramesLoad::new(FrameSizes::fixed(1000), pace));
     for load in tcp_loads.chain([frames]) {
         let report = run(&line(rate), FlowSpec { begins, ..flow(load) }).unwrap();
         let series = match &report {
@@ -138,7 +138,7 @@ fn no_flow_sends_before_it_begins() {
 fn frames_by_chance_come_at_their_mean_rate_and_all_arrive() {
     // 1,250 frames of 1,000 bytes a second: 5,000 ± 6 · √5000 in 4 s.
     let pace = Pace::Poisson { rate: Rate::mbps(10), seed: 3 };
-    let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1000), pace });
+    let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(1000), pace));
     let report = frames(FlowSpec { ecn: Ecn::Ect0, ..flow(load) });
     assert!(report.planned_frames.abs_diff(5000) < 425, "{}", report.planned_frames);
     assert_eq!(report.sent_frames, report.planned_frames);
@@ -160,6 +160,6 @@ fn what_a_flow_cannot_be_is_refused() {
     let bursty = TcpLoad { sender: Sender::Burst, ..paced(pace) };
     assert!(refused(flow(Load::Tcp(bursty))).contains("only a bulk application"));
     let sizes = FrameSizes::fixed(1000);
-    let unpaced = Load::Frames(FramesLoad { sizes, pace: Pace::Unlimited });
+    let unpaced = Load::Frames(FramesLoad::new(sizes, Pace::Unlimited));
     assert!(refused(flow(unpaced)).contains("frames need a pace"));
 }

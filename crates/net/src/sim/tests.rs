@@ -362,7 +362,7 @@ fn probes_that_do_not_fit_the_interface_are_refused() {
 #[test]
 fn frames_behind_a_policer_arrive_at_its_rate_once_the_bucket_is_drained() {
     let pace = Pace::Constant { rate: Rate::mbps(50) };
-    let load = FramesLoad { sizes: FrameSizes::fixed(1518), pace };
+    let load = FramesLoad::new(FrameSizes::fixed(1518), pace);
     let report = frames(&metro(64_000), load, timing(2, 5));
     assert!((20_586..=20_587).contains(&report.planned_frames), "{}", report.planned_frames);
     assert_eq!(report.sent_frames, report.planned_frames);
@@ -378,7 +378,7 @@ fn frames_behind_a_policer_arrive_at_its_rate_once_the_bucket_is_drained() {
 fn frames_follow_the_steps_of_their_pace() {
     let step = |mbps, s| Step { rate: Rate::mbps(mbps), lasts: Duration::from_secs(s) };
     let pace = Pace::Steps { steps: vec![step(8, 1), step(0, 1), step(16, 1)] };
-    let load = FramesLoad { sizes: FrameSizes::fixed(1000), pace };
+    let load = FramesLoad::new(FrameSizes::fixed(1000), pace);
     let report = frames(&metro(64_000), load, timing(1, 5));
     assert_eq!((report.planned_frames, report.received_frames), (8000, 8000));
     let warm_up: u64 = report
@@ -396,7 +396,7 @@ fn frames_follow_the_steps_of_their_pace() {
 #[test]
 fn frames_of_a_mix_are_due_when_those_before_have_taken_their_time() {
     let pace = Pace::Constant { rate: Rate::mbps(8) };
-    let load = FramesLoad { sizes: FrameSizes::new(vec![100, 200, 300]).unwrap(), pace };
+    let load = FramesLoad::new(FrameSizes::new(vec![100, 200, 300]).unwrap(), pace);
     let spec = FlowSpec { vlan_tags: 1, ..flow(Direction::Upload, Load::Frames(load)) };
     let observation = run(&metro(64_000), vec![spec], timing(0, 6), 1);
     let FlowReport::Frames(report) = &observation.flows[0] else { panic!("{observation:?}") };
@@ -423,7 +423,7 @@ fn the_same_seed_gives_the_same_observation_and_another_one_does_not() {
 fn the_clock_and_the_path_go_on_from_trial_to_trial() {
     let mut bed = SimTestbed::new(&metro(64_000), 1);
     let pace = Pace::Constant { rate: Rate::mbps(50) };
-    let load = Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1518), pace });
+    let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(1518), pace));
     let trial = |settle_ms| Trial {
         name: String::from("drain"),
         flows: vec![flow(Direction::Upload, load.clone())],
@@ -467,7 +467,7 @@ fn loads_beyond_any_interface_or_window_are_cut_to_what_fits() {
     assert_eq!(report.connections[0].segment_bytes, Some(1448));
     assert_eq!(report.connections[0].window_effective_bytes, Some(65_535 << 14));
     let pace = Pace::Constant { rate: Rate::mbps(50) };
-    let load = FramesLoad { sizes: FrameSizes::fixed(1519), pace };
+    let load = FramesLoad::new(FrameSizes::fixed(1519), pace);
     let report = frames(&metro(64_000), load, timing(1, 1));
     assert_eq!((report.sent_frames, report.received_frames), (0, 0));
     assert!(report.planned_frames > 0);
@@ -571,10 +571,7 @@ fn a_connection_is_in_use_from_its_first_byte_to_the_end_of_what_it_transfers() 
 
 #[test]
 fn nothing_is_said_of_frames_that_only_tcp_has() {
-    let load = FramesLoad {
-        sizes: FrameSizes::fixed(1518),
-        pace: Pace::Constant { rate: Rate::mbps(10) },
-    };
+    let load = FramesLoad::new(FrameSizes::fixed(1518), Pace::Constant { rate: Rate::mbps(10) });
     let path = symmetric(line(100, 1, QueueLimit::Packets(100)));
     let known = |slot: &Sample| slot.retransmitted_bytes.is_some() || slot.cwnd_bytes.is_some();
     let series = frames(&path, load, timing(0, 1)).series;

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Dscp, DscpCount, Ecn, EcnCount, Jitter};
+use fp_model::{Dscp, DscpCount, Ecn, EcnCount, FrameTrace, Jitter, TraceSlice};
 use serde::{Deserialize, Serialize};
 
 use super::delays::{Delays, Variation};
@@ -31,7 +31,67 @@ pub struct ArrivalTally {
     without_code_point: u64,
     by_ecn: [u64; 4],
     without_ecn: u64,
+    trace: Option<Trace>,
     received: ReceivedFrames,
+}
+
+/// A trace while it fills.
+#[derive(Debug)]
+struct Trace {
+    frames_per_slice: u64,
+    slices: Vec<FillingSlice>,
+    last_arrived_ns: Option<i64>,
+}
+
+/// Sums where a slice has means.
+#[derive(Clone, Copy, Debug, Default)]
+struct FillingSlice {
+    arrived: u32,
+    sent_ns: i128,
+    delays_ns: i128,
+    gap_ns: Option<u64>,
+}
+
+impl Trace {
+    fn of(frames: u64) -> Self {
+        let blank = FrameTrace::blank(frames);
+        Self {
+            frames_per_slice: blank.frames_per_slice.into(),
+            slices: vec![FillingSlice::default(); blank.slices.len()],
+            last_arrived_ns: None,
+        }
+    }
+
+    fn add(&mut self, sequence: u64, sent_at: Duration, arrived_at_ns: i64) {
+        let gap_ns = self.last_arrived_ns.replace(arrived_at_ns).map(|last_ns| {
+            // Where frames are seen out of turn, they came together.
+            u64::try_from(arrived_at_ns.saturating_sub(last_ns)).unwrap_or(0)
+        });
+        let place = (sequence / self.frames_per_slice) as usize;
+        if let Some(slice) = self.slices.get_mut(place) {
+            let sent_ns = sent_at.as_nanos() as i128;
+            slice.arrived += 1;
+            slice.sent_ns += sent_ns;
+            slice.delays_ns += i128::from(arrived_at_ns) - sent_ns;
+            slice.gap_ns = slice.gap_ns.into_iter().chain(gap_ns).min();
+        }
+    }
+
+    fn finish(self) -> FrameTrace {
+        let slice = |slice: FillingSlice| {
+            let mean_ns = |sum: i128| sum / i128::from(slice.arrived.max(1));
+            TraceSlice {
+                arrived: slice.arrived,
+                sent_ns: mean_ns(slice.sent_ns) as u64,
+                delay_ns: mean_ns(slice.delays_ns) as i64,
+                gap_ns: slice.gap_ns.unwrap_or(0),
+            }
+        };
+        FrameTrace {
+            frames_per_slice: self.frames_per_slice as u32,
+            slices: self.slices.into_iter().map(slice).collect(),
+        }
+    }
 }
 
 /// A frame as it arrived. Times are since the start of the trial, each by the clock of its end.
@@ -73,6 +133,9 @@ pub struct ReceivedFrames {
     pub unsent_before_next: u32,
     pub dscp_received: Vec<DscpCount>,
     pub ecn_received: Vec<EcnCount>,
+    /// Of the whole trial, where the load asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<FrameTrace>,
 }
 
 /// Of one-way delays by two clocks, whose difference is in all of them.
@@ -103,6 +166,7 @@ impl ArrivalTally {
             without_code_point: 0,
             by_ecn: [0; 4],
             without_ecn: 0,
+            trace: schedule.is_traced().then(|| Trace::of(schedule.frames_due())),
             received: ReceivedFrames::default(),
             schedule,
         }
@@ -122,6 +186,9 @@ impl ArrivalTally {
         }
         let frame_bytes = u64::from(self.schedule.sizes().of(sequence));
         let delay = arrived_at_ns.wrapping_sub(sent_at.as_nanos() as i64);
+        if let Some(trace) = &mut self.trace {
+            trace.add(sequence, sent_at, arrived_at_ns);
+        }
         if !steady {
             self.delays.add_of_warm_up(delay);
             return Some(frame_bytes);
@@ -190,6 +257,7 @@ impl ArrivalTally {
             unsent_before_next: losses.unsent,
             dscp_received: seen.chain([unseen]).filter(|count| count.frames > 0).collect(),
             ecn_received: fields.chain([no_field]).filter(|count| count.frames > 0).collect(),
+            trace: self.trace.map(Trace::finish),
             ..self.received
         }
     }
@@ -204,7 +272,7 @@ mod tests {
     /// 100 frames of 1,000 bytes a second: the first ten are warm-up, the next hundred steady.
     fn schedule() -> Arc<Schedule> {
         let pace = Pace::Constant { rate: Rate::bps(800_000) };
-        let load = FramesLoad { sizes: FrameSizes::fixed(1000), pace };
+        let load = FramesLoad::new(FrameSizes::fixed(1000), pace);
         let timing = Timing {
             warm_up: Duration::from_millis(100),
             steady: Duration::from_secs(1),
@@ -264,6 +332,32 @@ mod tests {
         assert_eq!((delay.p50_ns, delay.p99_9_ns), (70_000_000, 120_000_000));
         // Each frame takes a millisecond more than the one before.
         assert_eq!(received.jitter.unwrap().mean, Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_trace_draws_the_curve_of_arrivals_of_the_whole_trial() {
+        let pace = Pace::Constant { rate: Rate::bps(8_000_000) };
+        let load = FramesLoad::new(FrameSizes::fixed(1000), pace).traced();
+        let second = Duration::from_secs(1);
+        let timing = Timing { warm_up: second, steady: second * 2, settle: second };
+        let mut tally = ArrivalTally::new(Arc::new(Schedule::new(&load, &timing)));
+        // Of 3,000 frames, one each millisecond, three are a slice. Of the first slice the second is
+        // lost, of the second one all are, of the third one each comes half a millisecond later than
+        // the one before, and the first of them twice.
+        for (n, delay_us) in [(0, 5000), (2, 5300), (6, 5000), (7, 5500), (8, 6000), (6, 9000)] {
+            let sent_at = Duration::from_millis(n);
+            let arrived_at_ns = sent_at.as_nanos() as i64 + delay_us * 1000;
+            tally.on_arrival(&Arrival { sent_at, arrived_at_ns, ..after(n, 0) });
+        }
+        let trace = tally.finish().trace.unwrap();
+        assert_eq!((trace.frames_per_slice, trace.slices.len()), (3, 1000));
+        let slice =
+            |arrived, sent_ns, delay_ns, gap_ns| TraceSlice { arrived, sent_ns, delay_ns, gap_ns };
+        let first = slice(2, 1_000_000, 5_150_000, 2_300_000);
+        let third = slice(3, 7_000_000, 5_500_000, 1_500_000);
+        assert_eq!(trace.slices[..4], [first, slice(0, 0, 0, 0), third, slice(0, 0, 0, 0)]);
+        let untraced = ArrivalTally::new(schedule());
+        assert_eq!(untraced.finish().trace, None);
     }
 
     #[test]

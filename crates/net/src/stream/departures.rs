@@ -126,7 +126,7 @@ mod tests {
     /// 100 frames of 1,000 bytes a second: the first ten are warm-up, then 2.5 s are steady.
     fn schedule() -> Arc<Schedule> {
         let pace = Pace::Constant { rate: Rate::bps(800_000) };
-        let load = FramesLoad { sizes: FrameSizes::fixed(1000), pace };
+        let load = FramesLoad::new(FrameSizes::fixed(1000), pace);
         let timing = Timing {
             warm_up: Duration::from_millis(100),
             steady: Duration::from_millis(2500),

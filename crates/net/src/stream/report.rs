@@ -44,6 +44,7 @@ pub fn frames_report(
         dscp_received: received.dscp_received,
         ecn_received: received.ecn_received,
         sent_by: sent.sent_by,
+        trace: received.trace,
         ..FramesReport::default()
     }
 }
@@ -106,7 +107,7 @@ mod tests {
     /// 20 frames a second for 2.4 s after 0.2 s of warm-up: 4 and 48 frames.
     fn schedule() -> Schedule {
         let pace = Pace::Constant { rate: Rate::bps(16_000) };
-        let load = FramesLoad { sizes: FrameSizes::new(vec![80, 120]).unwrap(), pace };
+        let load = FramesLoad::new(FrameSizes::new(vec![80, 120]).unwrap(), pace);
         let timing = Timing {
             warm_up: Duration::from_millis(200),
             steady: Duration::from_millis(2400),

@@ -18,6 +18,7 @@ use super::spells::{Spell, spells};
 #[derive(Debug)]
 pub struct Schedule {
     sizes: FrameSizes,
+    is_traced: bool,
     course: Course,
     steady_ns: (u64, u64),
     steady_from: u64,
@@ -87,6 +88,7 @@ impl Schedule {
         let (warm_up, active) = (nanos(timing.warm_up), nanos(timing.warm_up + timing.steady));
         let mut schedule = Self {
             sizes: load.sizes.clone(),
+            is_traced: load.trace,
             course: Course::of(load, nanos(begins.min(timing.warm_up + timing.steady)), active),
             steady_ns: (warm_up, active),
             steady_from: 0,
@@ -99,6 +101,11 @@ impl Schedule {
 
     pub const fn sizes(&self) -> &FrameSizes {
         &self.sizes
+    }
+
+    /// Whether the receiver is to tell how the frames arrived.
+    pub const fn is_traced(&self) -> bool {
+        self.is_traced
     }
 
     /// Sequence number of the first frame due in the steady time.
@@ -342,7 +349,7 @@ mod tests {
     }
 
     fn constant(frame_bytes: u32, rate: Rate) -> FramesLoad {
-        FramesLoad { sizes: FrameSizes::fixed(frame_bytes), pace: Pace::Constant { rate } }
+        FramesLoad::new(FrameSizes::fixed(frame_bytes), Pace::Constant { rate })
     }
 
     #[test]
@@ -372,7 +379,7 @@ mod tests {
         let step = |rate, millis| Step { rate, lasts: Duration::from_millis(millis) };
         let steps = vec![step(Rate::mbps(7), 3), step(Rate::ZERO, 1), step(Rate::mbps(3), 9)];
         let sizes = FrameSizes::new(vec![100, 333]).unwrap();
-        let load = FramesLoad { sizes, pace: Pace::Steps { steps } };
+        let load = FramesLoad::new(sizes, Pace::Steps { steps });
         let schedule = Schedule::new(&load, &timing(4, 9));
         let dues: Vec<_> = schedule.frames_from(Duration::ZERO).collect();
         assert!(dues.len() > 20);
@@ -390,7 +397,7 @@ mod tests {
             step(Rate::mbps(16), 1),
             step(Rate::mbps(4), 1),
         ];
-        let load = FramesLoad { sizes: FrameSizes::fixed(1000), pace: Pace::Steps { steps } };
+        let load = FramesLoad::new(FrameSizes::fixed(1000), Pace::Steps { steps });
         let schedule = Schedule::new(&load, &timing(3, 5));
         let dues: Vec<_> =
             schedule.frames_from(Duration::ZERO).map(|due| due.at.as_micros()).collect();
@@ -407,7 +414,7 @@ mod tests {
             lasts: Duration::from_micros(micros),
         });
         let sizes = FrameSizes::new(vec![100, 200, 300]).unwrap();
-        let load = FramesLoad { sizes, pace: Pace::Steps { steps: steps.to_vec() } };
+        let load = FramesLoad::new(sizes, Pace::Steps { steps: steps.to_vec() });
         let half_a_milli = Timing { steady: Duration::from_micros(500), ..timing(0, 0) };
         let schedule = Schedule::new(&load, &half_a_milli);
         let dues: Vec<_> =
@@ -423,7 +430,7 @@ mod tests {
         let steps =
             [8, 16].map(|mbps| Step { rate: Rate::mbps(mbps), lasts: Duration::from_millis(1500) });
         let sizes = FrameSizes::fixed(1000);
-        let load = FramesLoad { sizes, pace: Pace::Steps { steps: steps.to_vec() } };
+        let load = FramesLoad::new(sizes, Pace::Steps { steps: steps.to_vec() });
         let schedule = Schedule::new(&load, &timing(500, 2250));
         assert_eq!(schedule.seconds(), [500, 1500, 3500, 4000]);
     }
@@ -431,10 +438,7 @@ mod tests {
     #[test]
     fn steps_that_outlast_the_trial_are_cut() {
         let step = Step { rate: Rate::mbps(8), lasts: Duration::from_secs(9) };
-        let load = FramesLoad {
-            sizes: FrameSizes::fixed(1000),
-            pace: Pace::Steps { steps: vec![step; 2] },
-        };
+        let load = FramesLoad::new(FrameSizes::fixed(1000), Pace::Steps { steps: vec![step; 2] });
         assert_eq!(Schedule::new(&load, &timing(0, 10)).frames_from(Duration::ZERO).count(), 10);
     }
 
@@ -462,7 +466,7 @@ mod tests {
             from_us in 0_u64..120_000,
         ) {
             let pace = Pace::Poisson { rate: Rate::bps(rate), seed };
-            let load = FramesLoad { sizes: FrameSizes::new(lengths).unwrap(), pace };
+            let load = FramesLoad::new(FrameSizes::new(lengths).unwrap(), pace);
             let begins = Duration::from_millis(begins_ms);
             let schedule = Schedule::begun_after(begins, &load, &timing(20, 80));
             let dues: Vec<_> = schedule.frames_from(Duration::ZERO).collect();
@@ -482,7 +486,7 @@ mod tests {
             warm_up_ms in 0_u64..20,
         ) {
             let sizes = FrameSizes::new(lengths.clone()).unwrap();
-            let load = FramesLoad { sizes, pace: Pace::Constant { rate: Rate::bps(rate) } };
+            let load = FramesLoad::new(sizes, Pace::Constant { rate: Rate::bps(rate) });
             let schedule = Schedule::new(&load, &timing(warm_up_ms, 20));
             let (mut count, mut bytes) = (0, 0_u128);
             for due in schedule.frames_from(Duration::ZERO) {
@@ -508,7 +512,7 @@ mod tests {
             let step = |rate| Step { rate: Rate::bps(rate), lasts: Duration::from_millis(5) };
             let steps = rates.into_iter().map(step).collect();
             let sizes = FrameSizes::new(lengths).unwrap();
-            let load = FramesLoad { sizes, pace: Pace::Steps { steps } };
+            let load = FramesLoad::new(sizes, Pace::Steps { steps });
             let schedule = Schedule::new(&load, &timing(0, 20));
             let from = Duration::from_micros(from_us);
             let one_by_one = schedule.frames_from(Duration::ZERO).filter(|due| due.at >= from);

@@ -108,7 +108,7 @@ mod tests {
     /// 1000 frames a second of 1,000 bytes, or of 500 and 1,500 in turn.
     fn schedule(lengths: Vec<u32>) -> Schedule {
         let pace = Pace::Constant { rate: Rate::mbps(8) };
-        let load = FramesLoad { sizes: FrameSizes::new(lengths).unwrap(), pace };
+        let load = FramesLoad::new(FrameSizes::new(lengths).unwrap(), pace);
         let steady = Duration::from_secs(1);
         let timing = Timing { warm_up: Duration::ZERO, steady, settle: Duration::ZERO };
         Schedule::new(&load, &timing)

@@ -49,7 +49,10 @@ fn bottleneck(step: Fields<'_>) -> Fact {
         (_, "policer") => String::from("a policer: what exceeds it is dropped at once"),
         (_, "queue") => {
             let waits = step.milliseconds("overload_delay_ms");
-            format!("a queue: what exceeds it waits up to {waits}")
+            match step.flag("overload_drops") {
+                Some(false) => format!("a queue: what exceeds it waits, {waits} and longer"),
+                _ => format!("a queue: what exceeds it waits up to {waits}"),
+            }
         }
         (_, "not_reached") => {
             String::from("the most that the tester could send: the path carries it")

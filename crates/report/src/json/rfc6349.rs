@@ -1,7 +1,7 @@
 //! The steps of an RFC 6349 run in JSON.
 
 use fp_method::rfc6349::{Bottleneck, Connection, Role, Source, Step, TcpStep};
-use fp_model::Layer;
+use fp_model::{Layer, Rate};
 use serde_json::{Value, json};
 
 use super::path::{baseline_rtt, path_mtu};
@@ -22,6 +22,8 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         "name": "bottleneck",
         "direction": limit.direction,
         "rate_bps": limit.limit.rate.as_bps(),
+        "rate_bps_at_least": limit.at_least.as_bps(),
+        "rate_bps_at_most": limit.at_most.map(Rate::as_bps),
         "layer": limit.limit.layer,
         "rate_l1_bps": at(Layer::L1),
         "rate_l2_bps": at(Layer::L2),
@@ -35,6 +37,7 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         "trials": limit.trials,
         "base_loss_percent": 100.0 * limit.base_loss,
         "overload_delay_ms": limit.overload_delay.map(ms),
+        "overload_drops": limit.overload_drops,
     })
 }
 

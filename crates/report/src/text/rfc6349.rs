@@ -34,12 +34,17 @@ fn bottleneck(limit: &Bottleneck) -> String {
         }
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
-            format!("a queue: what exceeds it waits up to {queue}")
+            match limit.overload_drops {
+                true => format!("a queue: what exceeds it waits up to {queue}"),
+                false => format!("a queue: what exceeds it waits, {queue} and longer"),
+            }
         }
         (Source::Measured, LimitKind::NotReached) => {
             String::from("the most that the tester could send: the path carries it")
         }
-        (Source::Measured, LimitKind::Unknown) => String::from("measured"),
+        (Source::Measured, LimitKind::Unknown) => {
+            String::from("whether a policer or a queue, what arrived does not tell")
+        }
     };
     let other = if limit.limit.layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
     let loss = if limit.base_loss > 0.0 {

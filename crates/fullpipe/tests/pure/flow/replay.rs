@@ -25,10 +25,10 @@ fn plan() -> Plan {
         write_bytes: None,
         engine: TcpEngine::Kernel,
     });
-    let udp = Load::Frames(FramesLoad {
-        sizes: FrameSizes::new(vec![64, 570, 1518]).unwrap(),
-        pace: Pace::Constant { rate: Rate::mbps(1) },
-    });
+    let udp = Load::Frames(FramesLoad::new(
+        FrameSizes::new(vec![64, 570, 1518]).unwrap(),
+        Pace::Constant { rate: Rate::mbps(1) },
+    ));
     let planned = |name: &str, direction, load| PlannedFlow {
         name: name.into(),
         class: None,

@@ -202,7 +202,7 @@ impl Subject {
             _ => {
                 let sizes = FrameSizes::fixed(1000);
                 let asked = flow::Criteria { rate_min_l4: None, loss_max_percent: Some(0.5) };
-                (Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } }), asked)
+                (Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate })), asked)
             }
         };
         let spec = FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT, load);

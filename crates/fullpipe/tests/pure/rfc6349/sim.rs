@@ -109,18 +109,6 @@ fn the_sum_of_a_series_is_its_totals() {
     }
 }
 
-/// Whatever the search: a policer of 40 Mbit/s is one of 40 Mbit/s.
-#[test]
-fn every_search_finds_the_policed_rate() {
-    for search in ["binary", "fast", "mlr"] {
-        let words = ["sim", "metro-40m-cbs64k", "test", "-q", "--sender", "bulk", "--search"];
-        let run = run(&[&words[..], &[search]].concat());
-        for step in run.steps("bottleneck") {
-            assert!(within_percent(number(step, "rate_l2_bps"), 40e6, 0.5), "{search}: {step}");
-        }
-    }
-}
-
 /// The ideal network has no limit to be measured against; what was sold can be given.
 #[test]
 fn a_path_beyond_the_tester_is_shown_and_not_judged() {

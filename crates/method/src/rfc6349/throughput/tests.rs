@@ -9,12 +9,15 @@ fn limit(rate: LayeredRate, kind: LimitKind, overload_delay: Option<Duration>) -
     let of = |direction| Bottleneck {
         direction,
         limit: rate,
+        at_least: rate.rate,
+        at_most: Some(rate.rate),
         packet: PacketLayout::ethernet(1500, 1460),
         source: Source::Measured,
         kind,
         trials: 10,
         base_loss: 0.0,
         overload_delay,
+        overload_drops: true,
     };
     Limits { download: of(Direction::Download), upload: of(Direction::Upload) }
 }

@@ -21,12 +21,15 @@ fn limit(kind: LimitKind) -> Bottleneck {
     Bottleneck {
         direction: Direction::Download,
         limit: LayeredRate { rate: Rate::mbps(40), layer: Layer::L2 },
+        at_least: Rate::mbps(40),
+        at_most: Some(Rate::mbps(40)),
         packet: PacketLayout::ethernet(1500, 1460),
         source: Source::Measured,
         kind,
         trials: 10,
         base_loss: 0.0,
         overload_delay: None,
+        overload_drops: false,
     }
 }
 

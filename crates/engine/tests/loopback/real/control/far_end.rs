@@ -96,7 +96,7 @@ pub(crate) fn flow(direction: Direction, family: Family, load: Load) -> FlowSpec
 }
 
 pub(crate) fn frames(rate: Rate) -> Load {
-    Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1018), pace: Pace::Constant { rate } })
+    Load::Frames(FramesLoad::new(FrameSizes::fixed(1018), Pace::Constant { rate }))
 }
 
 pub(crate) fn tcp(connections: u32) -> Load {

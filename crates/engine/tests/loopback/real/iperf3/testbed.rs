@@ -101,7 +101,7 @@ fn tcp() -> Load {
 fn frames() -> Load {
     // 400 frames of 1,000 bytes in half a second.
     let pace = Pace::Constant { rate: Rate::bps(6_400_000) };
-    Load::Frames(FramesLoad { sizes: FrameSizes::fixed(1000), pace })
+    Load::Frames(FramesLoad::new(FrameSizes::fixed(1000), pace))
 }
 
 fn sum(series: &[Sample], of: fn(&Sample) -> Option<u64>) -> Option<u64> {

@@ -1,0 +1,587 @@
+//! The rate of a bottleneck from trains of frames.
+//!
+//! Whatever forgives too much for a while, a bucket or a queue of `B` bits: of frames offered at a
+//! rate `S` above its own rate `R` it has let `min(S·t, R·t + B)` pass by the time `t`. Behind the
+//! knee the slope is `R`, whoever forgave. A train is offered in three parts: one that fills or
+//! empties what forgives, one well above the rate and one just above it. What the delay does in the
+//! last part, where a queue in front of the bottleneck has drained, tells a policer from a queue.
+//!
+//! Times are means over many frames, so that jitter and a host that stands still hardly enter.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::time::Duration;
+
+use fp_model::{FramesReport, Rate, Step};
+
+/// The second part of a train, relative to the rate.
+pub(crate) const OVER: f64 = 1.4;
+/// The third: above the error of a first look, which 60 frames give to 3 %, and below any faster
+/// line in front of the bottleneck, so that its queue drains.
+pub(crate) const FINE: f64 = 1.08;
+/// Two standard errors hold the truth in 95 of 100 cases.
+const COVERS: f64 = 2.0;
+/// What is certain enough to be acted on: as rare by chance as one in ten thousand.
+const CERTAIN: f64 = 4.0;
+/// Neighbours that were delayed together count once: so many batches.
+const BATCHES: usize = 16;
+/// A rate needs so many frames to be one.
+const LEAST_FRAMES: f64 = 8.0;
+
+/// How a train of several rates arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Train {
+    slices: Vec<Slice>,
+    /// The slice with which each step begins, and one past the last.
+    steps: Vec<usize>,
+    frame_bits: f64,
+    reordered: bool,
+    /// Runs of lost frames.
+    loss_events: f64,
+    /// From the shortest delay to one that 99 of 100 frames do not exceed.
+    range: f64,
+}
+
+/// Successive frames; times in seconds from the start of the train.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    frames: f64,
+    arrived: f64,
+    /// When its first frame was due.
+    due: f64,
+    /// Of those that arrived.
+    arrived_at: f64,
+    delay: f64,
+    /// The shortest between one of them and the arrival before it.
+    gap: f64,
+}
+
+/// What came through while a part of a train was offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Through {
+    /// Layer 2.
+    pub(crate) bps: f64,
+    pub(crate) frames: f64,
+    /// Between the centres of the first and the last sixth of them, in seconds.
+    span: f64,
+    /// The slices of such a sixth.
+    slices: f64,
+}
+
+/// A mean with its standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mean {
+    mean: f64,
+    error: f64,
+}
+
+/// What is lost and delayed at a rate that is not the cause of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quiet {
+    pub(crate) bps: f64,
+    pub(crate) frames: f64,
+    pub(crate) lost: f64,
+    loss_events: f64,
+    delay: Mean,
+    /// Of the slices of the same length as a train's.
+    scatter: f64,
+    /// From the shortest delay to one that 99 of 100 frames do not exceed.
+    range: f64,
+    reordered: bool,
+    frame_bits: f64,
+}
+
+/// What limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Policer,
+    Queue,
+    Unknown,
+}
+
+/// What a train says of the bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) kind: Kind,
+    /// Layer 2, with its interval.
+    pub(crate) bps: f64,
+    pub(crate) at_least: f64,
+    pub(crate) at_most: f64,
+    /// By how much the delay had grown.
+    pub(crate) delay: Duration,
+    /// More was dropped than at any rate: what forgives was at its end.
+    pub(crate) drops: bool,
+    /// The third part came through more slowly than the second: something was still emptying.
+    pub(crate) draining: bool,
+    /// The third part was no overload.
+    pub(crate) too_slow: bool,
+    /// A queue was emptying while the train told what kind it is: nearer to the rate it would not.
+    pub(crate) falling: bool,
+}
+
+impl Train {
+    /// `None` where the receiver did not tell, or nothing was due.
+    pub(crate) fn of(seen: &FramesReport, steps: &[Step], frame_bytes: u32) -> Option<Self> {
+        let trace = seen.trace.as_ref().filter(|trace| !trace.slices.is_empty())?;
+        let frame_bits = f64::from(frame_bytes) * 8.0;
+        let each = f64::from(trace.frames_per_slice);
+        let course = Course::of(steps, frame_bits);
+        let planned = seen.planned_frames as f64;
+        // What was never sent is not lost: the trial is repeated where that is more than a trifle.
+        let sent = seen.sent_frames as f64 / planned.max(1.0);
+        let slice = |(place, slice): (usize, &fp_model::TraceSlice)| {
+            let first = place as f64 * each;
+            let delay = slice.delay_ns as f64 / 1e9;
+            Slice {
+                frames: each.min(planned - first).max(f64::from(slice.arrived)) * sent,
+                arrived: f64::from(slice.arrived),
+                due: course.due(first),
+                arrived_at: slice.sent_ns as f64 / 1e9 + delay,
+                delay,
+                gap: slice.gap_ns as f64 / 1e9,
+            }
+        };
+        let begins = |first: &f64| (libm::ceil(first / each) as usize).min(trace.slices.len());
+        Some(Self {
+            slices: trace.slices.iter().enumerate().map(slice).collect(),
+            steps: course.firsts.iter().map(begins).chain([trace.slices.len()]).collect(),
+            frame_bits,
+            reordered: seen.out_of_order_frames.unwrap_or(0) > 0,
+            loss_events: seen.loss_events.unwrap_or(0) as f64,
+            range: seen.delay_growth_p99.unwrap_or_default().as_secs_f64(),
+        })
+    }
+
+    pub(crate) const fn steps(&self) -> usize {
+        self.steps.len() - 1
+    }
+
+    /// The slices of a step.
+    pub(crate) fn step(&self, step: usize) -> Range<usize> {
+        self.steps[step]..self.steps[step + 1]
+    }
+
+    pub(crate) fn whole(&self) -> Range<usize> {
+        0..self.slices.len()
+    }
+
+    pub(crate) fn second_half(&self) -> Range<usize> {
+        self.slices.len() / 2..self.slices.len()
+    }
+
+    pub(crate) fn frames(&self, of: Range<usize>) -> f64 {
+        self.slices[of].iter().map(|slice| slice.frames).sum()
+    }
+
+    pub(crate) fn arrived(&self, of: Range<usize>) -> f64 {
+        self.slices[of].iter().map(|slice| slice.arrived).sum()
+    }
+
+    /// Never below zero.
+    pub(crate) fn lost(&self, of: Range<usize>) -> f64 {
+        (self.frames(of.clone()) - self.arrived(of)).max(0.0)
+    }
+
+    pub(crate) fn loss(&self, of: Range<usize>) -> f64 {
+        self.lost(of.clone()) / self.frames(of).max(1.0)
+    }
+
+    /// From when the first frame of these slices was due to when the next one after them was.
+    fn lasts(&self, of: Range<usize>) -> f64 {
+        let Some(first) = self.slices.get(of.start) else { return 0.0 };
+        let one = |at: usize| self.slices[at].due - self.slices[at.saturating_sub(1)].due;
+        let until = self.slices.get(of.end).map_or_else(
+            || self.slices.last().map_or(0.0, |last| last.due) + one(self.slices.len() - 1),
+            |next| next.due,
+        );
+        until - first.due
+    }
+
+    /// When so many frames had been lost, as they were due.
+    pub(crate) fn lost_by(&self, frames: f64) -> Option<f64> {
+        let mut lost = 0.0;
+        let slice = self.slices.iter().find(|slice| {
+            lost += slice.frames - slice.arrived;
+            lost >= frames
+        })?;
+        Some(slice.due)
+    }
+
+    fn that_arrived(&self, of: Range<usize>) -> impl DoubleEndedIterator<Item = &Slice> {
+        self.slices[of].iter().filter(|slice| slice.arrived > 0.0)
+    }
+
+    /// What came through, by the times of arrival.
+    pub(crate) fn through(&self, of: Range<usize>) -> Through {
+        let frames = self.arrived(of.clone());
+        let lasts = self.lasts(of.clone()).max(1e-9);
+        let by_departure =
+            Through { bps: frames * self.frame_bits / lasts, frames, span: lasts, slices: 1.0 };
+        if frames < LEAST_FRAMES {
+            return by_departure;
+        }
+        let first = centre(self.that_arrived(of.clone()), frames / 6.0);
+        let last = centre(self.that_arrived(of).rev(), frames / 6.0);
+        let span = last.at - first.at;
+        if span <= 0.0 {
+            return by_departure;
+        }
+        let between = frames - (first.frames + last.frames) / 2.0;
+        Through {
+            bps: between * self.frame_bits / span,
+            frames,
+            span,
+            slices: first.slices.min(last.slices),
+        }
+    }
+
+    /// The gap between two frames that a line sends one right after the other, by the median slice.
+    fn gap(&self, of: Range<usize>) -> Option<f64> {
+        let mut gaps: Vec<f64> = self.that_arrived(of).map(|slice| slice.gap).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        gaps.get(gaps.len() / 2).copied()
+    }
+
+    /// The delay of those that arrived, from batches.
+    fn delay(&self, of: Range<usize>) -> Option<Mean> {
+        let slices: Vec<&Slice> = self.that_arrived(of).collect();
+        let mean = mean_of(slices.iter().copied())?;
+        let error = if slices.len() < 2 * BATCHES {
+            scatter(&slices, mean) / libm::sqrt(slices.len() as f64)
+        } else {
+            let each = slices.len() / BATCHES;
+            let batches = slices.chunks_exact(each).take(BATCHES);
+            let means = batches.filter_map(|batch| mean_of(batch.iter().copied()));
+            let sum: f64 = means.map(|batch| (batch - mean) * (batch - mean)).sum();
+            libm::sqrt(sum / (BATCHES - 1) as f64 / BATCHES as f64)
+        };
+        Some(Mean { mean, error })
+    }
+
+    /// By how much the delay grew from the first third of the frames to the last, and its error:
+    /// the scatter about the trend, which itself must not count.
+    fn growth(&self, of: Range<usize>) -> Mean {
+        let slices: Vec<&Slice> = self.that_arrived(of).collect();
+        let third = slices.len() / 3;
+        if slices.len() < LEAST_FRAMES as usize + 1 {
+            return Mean { mean: 0.0, error: 1.0 };
+        }
+        let first = mean_of(slices[..third].iter().copied()).unwrap_or(0.0);
+        let last = mean_of(slices[slices.len() - third..].iter().copied()).unwrap_or(0.0);
+        let error = about_the_trend(&slices) * libm::sqrt(2.0 / third as f64);
+        Mean { mean: last - first, error: error + CLOCK_STEP }
+    }
+
+    /// Whether more was offered than fits: whether more was lost than `floor`, the most that is lost
+    /// at any rate; and whether the delay grew, as a filling queue's does.
+    pub(crate) fn overload(&self, floor: f64) -> Overload {
+        let (frames, whole) = (self.frames(self.whole()).max(1.0), self.whole());
+        // Lost frames come in bursts: their count has up to four times the variance. A quarter more
+        // than the rate, whatever is lost besides, loses a fifth: a third of that is far from chance.
+        let chance = 3.0 * libm::sqrt(4.0 * floor / frames);
+        let lasts = self.lasts(whole.clone());
+        let growth = self.growth(whole.clone());
+        Overload {
+            loses: self.loss(whole) > floor + 0.06 + chance,
+            // An offer of 1.18 times the rate delays by 0.18 of its time, two thirds of it between
+            // the middles of the first and of the last third.
+            grows: growth.mean > (0.12 * lasts).max(CERTAIN * growth.error),
+        }
+    }
+
+    /// Whether the delay grew all the while, as that of a queue that does not drop yet.
+    pub(crate) fn fills(&self, of: Range<usize>) -> bool {
+        let growth = self.growth(of.clone());
+        growth.mean > (0.1 * self.lasts(of)).max(CERTAIN * growth.error)
+    }
+}
+
+/// A mark of time that two ends can tell apart: below it delays do not differ.
+const CLOCK_STEP: f64 = 1e-6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overload {
+    pub(crate) loses: bool,
+    pub(crate) grows: bool,
+}
+
+/// When each frame of a train of several rates is due.
+struct Course {
+    /// The number of the first frame of each step, when it is due, and the time of one frame.
+    firsts: Vec<f64>,
+    begins: Vec<(f64, f64)>,
+}
+
+impl Course {
+    fn of(steps: &[Step], frame_bits: f64) -> Self {
+        let (mut first, mut at) = (0.0, 0.0);
+        let mut course = Self { firsts: Vec::new(), begins: Vec::new() };
+        for step in steps {
+            let each = frame_bits / step.rate.as_bps().max(1) as f64;
+            course.firsts.push(first);
+            course.begins.push((at, each));
+            first += step.lasts.as_secs_f64() / each;
+            at += step.lasts.as_secs_f64();
+        }
+        course
+    }
+
+    fn due(&self, frame: f64) -> f64 {
+        let step = self.firsts.partition_point(|first| *first <= frame).saturating_sub(1);
+        let (at, each) = self.begins[step];
+        at + (frame - self.firsts[step]) * each
+    }
+}
+
+/// The middle of the first frames of some slices.
+struct Centre {
+    at: f64,
+    frames: f64,
+    slices: f64,
+}
+
+fn centre<'a>(slices: impl Iterator<Item = &'a Slice>, frames: f64) -> Centre {
+    let mut centre = Centre { at: 0.0, frames: 0.0, slices: 0.0 };
+    for slice in slices {
+        if centre.frames >= frames.max(2.0) {
+            break;
+        }
+        centre.at += slice.arrived_at * slice.arrived;
+        centre.frames += slice.arrived;
+        centre.slices += 1.0;
+    }
+    Centre { at: centre.at / centre.frames.max(1.0), ..centre }
+}
+
+fn mean_of<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
+    let mut sum = (0.0, 0.0);
+    for slice in slices {
+        sum = (sum.0 + slice.delay * slice.arrived, sum.1 + slice.arrived);
+    }
+    (sum.1 > 0.0).then(|| sum.0 / sum.1)
+}
+
+/// Standard deviation of the delays of slices.
+fn scatter(slices: &[&Slice], mean: f64) -> f64 {
+    let squares: f64 = slices.iter().map(|slice| (slice.delay - mean) * (slice.delay - mean)).sum();
+    libm::sqrt(squares / slices.len().saturating_sub(1).max(1) as f64)
+}
+
+/// The same about the line of least squares.
+fn about_the_trend(slices: &[&Slice]) -> f64 {
+    let count = slices.len() as f64;
+    let at = slices.iter().map(|slice| slice.due).sum::<f64>() / count;
+    let delay = slices.iter().map(|slice| slice.delay).sum::<f64>() / count;
+    let (mut both, mut times, mut delays) = (0.0, 0.0, 0.0);
+    for slice in slices {
+        let (x, y) = (slice.due - at, slice.delay - delay);
+        both += x * y;
+        times += x * x;
+        delays += y * y;
+    }
+    let left = if times > 0.0 { delays - both * both / times } else { delays };
+    libm::sqrt(left.max(0.0) / (count - 2.0).max(1.0))
+}
+
+impl Quiet {
+    /// Of a train of one rate; `None` where nothing arrived.
+    pub(crate) fn of(train: &Train, bps: f64) -> Option<Self> {
+        let whole = train.whole();
+        let delay = train.delay(whole.clone())?;
+        let slices: Vec<&Slice> = train.that_arrived(whole.clone()).collect();
+        Some(Self {
+            bps,
+            frames: train.frames(whole.clone()),
+            lost: train.lost(whole),
+            loss_events: train.loss_events,
+            delay,
+            scatter: scatter(&slices, delay.mean),
+            range: train.range,
+            reordered: train.reordered,
+            frame_bits: train.frame_bits,
+        })
+    }
+
+    /// With the counts of another trial at the same rate.
+    #[must_use]
+    pub(crate) fn and(self, other: &Self) -> Self {
+        Self {
+            frames: self.frames + other.frames,
+            lost: self.lost + other.lost,
+            loss_events: self.loss_events + other.loss_events,
+            reordered: self.reordered || other.reordered,
+            ..self
+        }
+    }
+
+    pub(crate) fn loss(&self) -> f64 {
+        self.lost / self.frames.max(1.0)
+    }
+
+    /// The variance of a count of lost frames, relative to that of independent ones: of runs of a
+    /// mean length `b` that is distributed geometrically, `2·b − 1`.
+    fn spread(&self) -> f64 {
+        (2.0 * self.lost / self.loss_events.max(1.0) - 1.0).max(1.0)
+    }
+
+    /// The standard error of the loss.
+    fn loss_error(&self) -> f64 {
+        libm::sqrt(self.lost.max(0.5) * self.spread()) / self.frames.max(1.0)
+    }
+
+    /// The most that may be lost at this rate: of `n` frames without a loss, three in `n`.
+    fn loss_at_most(&self) -> f64 {
+        match self.lost > 0.0 {
+            true => self.loss(),
+            false => 3.0 / self.frames.max(3.0),
+        }
+    }
+
+    /// The relative standard error of what came through: of one frame that was or was not counted,
+    /// of the chance of losses, and of the times of the first and the last sixth, by jitter.
+    fn error_of(&self, through: &Through) -> f64 {
+        let frames = through.frames.max(1.0);
+        let counted = 1.0 / frames;
+        let chance = libm::sqrt(self.loss() * self.spread() / frames);
+        let jitter = self.scatter * libm::sqrt(2.0 / through.slices.max(1.0));
+        // A sixth's times are spread evenly, which a mean of few slices knows half as well again.
+        let timed = 1.5 * jitter / through.span.max(CLOCK_STEP);
+        libm::sqrt(counted * counted + chance * chance + timed * timed)
+    }
+}
+
+/// The last two steps of `train` are [`OVER`] and [`FINE`] times `expected_bps`.
+pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estimate {
+    let last = train.steps() - 1;
+    let (over, fine) = (train.step(last - 1), train.step(last));
+    // A quarter and a tenth for what is not even yet.
+    let settled = over.start + over.len() / 4..over.end;
+    let fine_settled = fine.start + fine.len() / 10..fine.end;
+    let (fast, slow) = (train.through(settled.clone()), train.through(fine_settled));
+    let (fast_error, slow_error) = (quiet.error_of(&fast), quiet.error_of(&slow));
+    let (fast_loss, slow_loss) = (train.loss(settled.clone()), train.loss(fine.clone()));
+    let frame_time = train.frame_bits / slow.bps.max(1.0);
+
+    let grown = |of: Range<usize>| {
+        let delay = train.delay(of).unwrap_or(quiet.delay);
+        let error = libm::hypot(delay.error, quiet.delay.error) + CLOCK_STEP / 10.0;
+        Mean { mean: delay.mean - quiet.delay.mean, error }
+    };
+    // Jitter that keeps the order delays the more the closer the frames are.
+    let keeps_order = !quiet.reordered && quiet.scatter > 0.2 * quiet.frame_bits / quiet.bps;
+    let more = if keeps_order { quiet.scatter / 4.0 } else { 0.0 };
+    let end = grown(fine.start + fine.len() * 6 / 10..fine.end);
+    let end = Mean { error: end.error + more, ..end };
+    let over_end = grown(over.start + over.len() / 2..over.end).mean;
+    let begin = grown(fine.start..fine.start + fine.len() / 5).mean;
+
+    let fine_frames = train.frames(fine.clone()).max(1.0);
+    let slow_loss_error = libm::sqrt(
+        slow_loss.max(quiet.loss()).max(1.0 / fine_frames) * quiet.spread() / fine_frames,
+    ) + quiet.loss_error();
+    let loses = slow_loss - quiet.loss() > (3.0 * slow_loss_error).max(0.01);
+    let busy = loses || end.mean > (CERTAIN * end.error).max(2.0 * frame_time);
+    let resolution = CERTAIN * libm::hypot(fast_error, slow_error);
+    let draining = busy && slow.bps < fast.bps * (1.0 - resolution.max(0.006));
+
+    let (bps, error) = if draining {
+        (slow.bps, slow_error)
+    } else if !busy {
+        (fast.bps, fast_error)
+    } else {
+        // Both parts are overloads: the better known counts more, and what they differ by is error.
+        let weights = [fast_error, slow_error].map(|error| 1.0 / (error * error).max(1e-18));
+        let sum = weights[0] + weights[1];
+        let mean = (fast.bps * weights[0] + slow.bps * weights[1]) / sum;
+        let apart = libm::fabs(fast.bps / slow.bps - 1.0) / 2.0;
+        (mean, (1.0 / libm::sqrt(sum)).max(apart))
+    };
+
+    // What forgives holds the most that came through beyond the rate, early in the train.
+    let middle = settled.start + settled.len() / 2;
+    let (held, at) = most_forgiven(train, bps, middle);
+    let counted = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
+    let held_error = train.frame_bits * (1.0 + counted) + error * bps * at.due;
+    let (full, full_error) = (held / bps, held_error / bps);
+
+    let over_frames = train.frames(settled.clone()).max(1.0);
+    let over_chance = libm::sqrt(fast_loss.max(1e-4) * quiet.spread() / over_frames);
+    let drops = fast_loss - quiet.loss() > (3.0 * over_chance).max(0.03);
+    let emptied = begin - end.mean > (1.5 * CERTAIN * end.error).max(0.15 * begin);
+    let still = end.mean > (CERTAIN * end.error).max(0.6 * frame_time);
+    let falling = drops && emptied && still && slow.bps < 0.995 * FINE * bps;
+    let kind = if !drops
+        && (train.fills(over.clone()) || over_end > (CERTAIN * end.error).max(2.0 * frame_time))
+    {
+        Kind::Queue
+    } else if falling {
+        Kind::Unknown
+    } else if still && end.mean > 0.2 * (full - 3.0 * full_error) {
+        // A full queue holds at least one frame.
+        Kind::Queue
+    } else if end.mean + 3.0 * end.error < 0.6 * frame_time
+        || end.mean + 3.0 * end.error < 0.35 * (full - 2.0 * full_error).max(0.0)
+    {
+        Kind::Policer
+    } else {
+        Kind::Unknown
+    };
+
+    // A line that is always busy sends one frame right after the other: where what comes has holes
+    // that no loss at any rate explains, something behind the queue drops. Jitter shortens a gap by
+    // its range at most.
+    let gap = train.gap(settled.start..fine.end).filter(|_| kind == Kind::Queue);
+    let holes = gap.map(|gap| 1.0 - (gap + quiet.range) / frame_time);
+    let unexplained = quiet.loss() + (CERTAIN * quiet.loss_error()).max(0.01);
+    let kind = if holes.is_some_and(|holes| holes > unexplained) { Kind::Policer } else { kind };
+
+    // Loss in front of the bottleneck takes nothing of what it lets pass, loss behind it does: what
+    // is delivered is known, what is let through only as well as that.
+    let let_through = |loss: f64| bps / (1.0 - loss.min(0.9));
+    let error =
+        COVERS * libm::hypot(error, if quiet.lost > 0.0 { quiet.loss_error() } else { 0.0 });
+    // Rates are given in whole bits a second, clocks are apart by some parts in a million.
+    let error = error + CLOCKS_APART;
+    Estimate {
+        kind,
+        bps: let_through(quiet.loss()),
+        at_least: bps * (1.0 - error),
+        at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
+        delay: Duration::from_secs_f64(end.mean.max(over_end).max(0.0)),
+        drops,
+        draining,
+        too_slow: !busy,
+        falling: falling || FINE * expected_bps > 1.25 * bps,
+    }
+}
+
+/// Two hosts' clocks that nobody steers run up to 100 parts in a million fast or slow, each.
+const CLOCKS_APART: f64 = 200e-6;
+
+/// Where the most had come through beyond a rate.
+struct Place {
+    frames: f64,
+    due: f64,
+}
+
+fn most_forgiven(train: &Train, bps: f64, before: usize) -> (f64, Place) {
+    let (mut passed, mut frames) = (0.0, 0.0);
+    let mut most = (0.0, Place { frames: 0.0, due: 0.0 });
+    for slice in &train.slices[..before] {
+        passed += slice.arrived * train.frame_bits;
+        frames += slice.frames;
+        let beyond = passed - bps * slice.due;
+        if beyond > most.0 {
+            most = (beyond, Place { frames, due: slice.due });
+        }
+    }
+    most
+}
+
+/// A rate of whole bits a second.
+pub(crate) fn whole(bps: f64) -> Rate {
+    Rate::bps(bps.max(1.0) as u64)
+}
+
+#[cfg(test)]
+mod tests;
