@@ -42,7 +42,9 @@ pub(crate) fn networks() -> Vec<Network> {
     add("nft-limit-16m", ALL, both(vec![LinkSpec { police: Some(nft), ..line(1000, None, 10.0) }]));
     let seldom = both(vec![policed(100, 7.3e6, 23_500, 1.5)]);
     add("policer-7.3m-23.5k", &[Method::Burst], seldom);
-    let (down, up) = (vec![line(500, None, 5.0)], vec![line(10, None, 5.0)]);
+    let quarter_second = |mbps| Some(QueueLimit::Bytes(mbps * 125 * 250));
+    let way = |mbps| vec![line(mbps, quarter_second(mbps), 5.0)];
+    let (down, up) = (way(500), way(10));
     add("asymmetric-500m-10m", TEST, Network::new(String::new(), down, up));
     for (mbps, ms) in [(1, 400), (10, 500), (70, 400), (100, 400)] {
         // So many milliseconds of the line.

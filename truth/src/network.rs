@@ -280,12 +280,13 @@ fn percent(share: f64) -> String {
     format!("{:.3}%", 100.0 * share)
 }
 
-/// Four digits and a decimal prefix.
+/// Three decimals and a decimal prefix.
 pub(crate) fn si(value: f64) -> String {
     let (scaled, prefix) = match value {
-        value if value >= 1e9 => (value / 1e9, "G"),
-        value if value >= 1e6 => (value / 1e6, "M"),
-        value if value >= 1e3 => (value / 1e3, "k"),
+        value if value.is_infinite() => (value, ""),
+        value if value.abs() >= 1e9 => (value / 1e9, "G"),
+        value if value.abs() >= 1e6 => (value / 1e6, "M"),
+        value if value.abs() >= 1e3 => (value / 1e3, "k"),
         value => (value, ""),
     };
     format!("{scaled:.3}{prefix}")

@@ -3,8 +3,9 @@
 //! Every run is one of four:
 //!
 //! - **right**: all that it states is true;
-//! - **wrong**: it calls itself valid, and something that it states is not true;
-//! - **invalid**: it was broken off or calls itself invalid, though no host was troubled;
+//! - **wrong**: its verdict is another than `invalid`, and something that it states is not true;
+//! - **invalid**: it was broken off, its verdict is `invalid`, or a check of itself failed, though no
+//!   host was troubled;
 //! - **unknown**: nothing that it states is wrong, but it leaves open what was asked: no figure, a
 //!   figure with an interval that holds the truth while the figure is off, `inconclusive`, or, where a
 //!   host was troubled, an invalid run.
@@ -98,10 +99,12 @@ pub(crate) fn judge(method: Method, network: &Network, facts: &Facts, ran: &Ran)
     };
     let (class, reasons) = if let Some(why) = &ran.ended_by {
         (refused(network), vec![format!("aborted: {why}")])
-    } else if !is_valid || status == "invalid" {
+    } else if status == "invalid" {
         (refused(network), said(&ran.document))
     } else if of(State::Wrong).next().is_some() {
         (Class::Wrong, of(State::Wrong).collect())
+    } else if !is_valid {
+        (refused(network), said(&ran.document))
     } else if status == "inconclusive" {
         (Class::Unknown, said(&ran.document))
     } else if of(State::Unknown).next().is_some() {
