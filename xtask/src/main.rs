@@ -29,6 +29,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask bench frames|history|iperf3|lab|ports|stress|tcp   measures it on this machine
        cargo xtask bench stress memory|packet|xdp|kernel|growth …   only these parts of it
        cargo xtask bench linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
+       cargo xtask truth [--seed S] [--count N] …   what the methods say of networks whose truth is known
 ";
 
 fn main() -> ExitCode {
@@ -51,7 +52,8 @@ fn main() -> ExitCode {
             Some(outcome) => outcome,
             None => return usage(),
         },
-        ["bench", words @ ..] => bench(words),
+        ["bench", words @ ..] => released("bench", words),
+        ["truth", words @ ..] => released("truth", words),
         _ => return usage(),
     };
     match outcome {
@@ -81,12 +83,12 @@ const fn soak<'a>(words: &'a [&'a str]) -> Wanted<'a> {
     Wanted { tier: Tier::Soak, words, anew: true, minutes: 0 }
 }
 
-/// In a release build: tests are built to be debugged, not to be fast.
-fn bench(words: &[&str]) -> anyhow::Result<()> {
-    let mut bench = program::cargo();
-    bench.args(["run", "--quiet", "--release", "--package", "bench", "--"]).args(words);
-    let status = bench.status().context("cargo run --release")?;
-    ensure!(status.success(), "not measured");
+/// Runs a package's program in a release build: tests are built to be debugged, not to be fast.
+fn released(package: &str, words: &[&str]) -> anyhow::Result<()> {
+    let mut run = program::cargo();
+    run.args(["run", "--quiet", "--release", "--package", package, "--"]).args(words);
+    let status = run.status().context("cargo run --release")?;
+    ensure!(status.success(), "{package} failed");
     Ok(())
 }
 

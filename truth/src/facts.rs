@@ -1,0 +1,545 @@
+//! What is true of a network, by arithmetic of its own: nothing here asks the product's code.
+//!
+//! All rates of one direction are counted in full frames per second, so that a line (which charges a
+//! frame 20 bytes more than it has), a policer (which charges what it is told to) and a shaper (which
+//! charges the frame) compare with each other.
+//!
+//! **Which element limits.** The elements of a direction stand in series. Offered `x` frames/s, an
+//! element meets `x·s`, where `s` is the share that the elements before it let through: random loss
+//! takes from it, duplicates add to it. It begins to drop or to queue without end at `x = c/s`, where
+//! `c` is its own rate. The element with the least `c/s` limits, whatever the order: those before it
+//! never meet more than they carry while `x` is below that, those behind it never meet more than it
+//! lets out. A corrupted frame loads everything on its way and is lost to the receiver only.
+//!
+//! **What is a right answer.** With loss, nobody at the ends can know on which side of the bottleneck
+//! frames are lost: both what arrives of an overload (`c` less the loss behind it) and what may be
+//! offered before more than the base loss is lost (`c/s`) are figures of the same bottleneck, and so is
+//! everything between them. Without loss both are `c`.
+//!
+//! **A bucket of hardly more than a frame** overflows between two frames of an overload. What passes
+//! then is one frame for each whole number of slots; that rate, for frames that follow each other as
+//! fast as the port lets them, is a right answer beside the CIR.
+//!
+//! **A bucket behind a line** that is no faster than the bucket refills is never empty: nothing can be
+//! said of it, and whoever names one has invented it. **A bucket in front of a slower line** drops
+//! what comes faster than it refills, although the line behind it is the limit: naming the line is a
+//! right answer, and so is naming the bucket as it is, but not a bucket that refills at the line's
+//! rate.
+
+use std::time::Duration;
+
+use fp_model::{Direction, Family, Rate};
+use fp_net::path::{
+    Aqm, Charge, JitterDistribution, LinkSpec, LossSpec, PoliceSpec, QueueLimit, QueueSpec,
+    TooBigAnswer,
+};
+
+use crate::network::Network;
+
+/// Addresses, type and FCS around an IP packet.
+const FRAMING_BYTES: u32 = 18;
+/// Preamble, start delimiter and gap, which a line carries beside each frame.
+const ON_THE_LINE_BYTES: f64 = 20.0;
+/// What Ethernet's interfaces carry, and those of the ends unless a link carries more.
+const ETHERNET_MTU_BYTES: u32 = 1500;
+/// Of the simulator's hosts, where the path begins with no line of its own.
+pub(crate) const HOST_L1_BPS: f64 = 10e9;
+/// Two elements whose rates differ by less both limit, as far as a figure of 2 % can tell.
+pub(crate) const RESOLUTION: f64 = 0.02;
+/// Of the frame that carries a probe of 100 bytes, on a line.
+const PROBE_L1_BITS: f64 = 8.0 * (100.0 + 18.0 + 20.0);
+
+/// What becomes of frames that are too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// They are dropped at once.
+    Policer,
+    /// They wait: a line or a shaper.
+    Queue,
+    /// The sender's own interface, in front of a path without limits.
+    Host,
+}
+
+/// A token bucket that drops, or two of them, as they are set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bucket {
+    pub(crate) cir_bps: f64,
+    pub(crate) cbs_bytes: f64,
+    pub(crate) eir_bps: f64,
+    pub(crate) ebs_bytes: f64,
+    /// Bytes that a frame is charged beyond its length.
+    pub(crate) offset_bytes: i32,
+    pub(crate) is_marked: bool,
+    /// At most so many frames/s meet it.
+    pub(crate) fed_frames_s: f64,
+}
+
+/// What is true of one direction for frames of one length.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) frame_bytes: u32,
+    /// Of the element that limits.
+    pub(crate) frames_s: f64,
+    /// From the least to the most that is a right answer, relative to `frames_s`.
+    pub(crate) right: [f64; 2],
+    /// Of all elements that limit within [`RESOLUTION`]; the first one is that of the slowest.
+    pub(crate) kinds: Vec<Kind>,
+    /// Bytes that the limiting element charges a frame beyond its length.
+    pub(crate) offset_bytes: i32,
+    /// Of a shaper that limits: what it lets go at once. A line lets go of nothing.
+    pub(crate) released_bytes: f64,
+    /// Only what limits, where it is a policer; else one that still drops bursts.
+    pub(crate) bucket: Option<Bucket>,
+    /// How long a frame waits at most in the queue of what limits.
+    pub(crate) queue_s: f64,
+    pub(crate) has_codel: bool,
+    /// How long a megabyte waits that comes all at once to the lines and shapers of the direction.
+    pub(crate) waits_s_per_megabyte: f64,
+    /// Of frames, at any rate.
+    pub(crate) loss: f64,
+    /// The next to limit carries so many times more.
+    pub(crate) headroom: f64,
+}
+
+impl Way {
+    /// Frames of `frame_bytes` through these links.
+    pub(crate) fn of(links: &[LinkSpec], frame_bytes: u32) -> Self {
+        let stages = stages(links, frame_bytes);
+        let limit = limiting(&stages);
+        let Stage { element, frames_s, share_before, .. } = &stages[limit];
+        let lost_behind = stages[limit + 1..].iter().map(|stage| stage.passes.min(1.0));
+        let share_behind = lost_behind.product::<f64>() * clean_share(links);
+        let copies_before = stages[..limit].iter().map(|stage| stage.passes.max(1.0));
+        let copies_before: f64 = copies_before.product();
+        let bucket = bucket(&stages, limit);
+        let flooded = match element {
+            Element::Police(police) => flooded(police, &stages[..limit], frame_bytes),
+            Element::Line { .. } | Element::Shaper { .. } | Element::Chance => 1.0,
+        };
+        let onset = 1.0 / share_before;
+        // What arrives of an overload is counted without duplicates.
+        let arrives = flooded * share_behind / copies_before;
+        let mut others: Vec<f64> = stages.iter().map(Stage::onset).collect();
+        others.sort_by(f64::total_cmp);
+        let near = stages.iter().filter(|one| one.onset() <= others[0] * (1.0 + RESOLUTION));
+        let mut kinds: Vec<Kind> = near.filter_map(|stage| stage.element.kind()).collect();
+        kinds.sort_by_key(|kind| Some(*kind) != element.kind());
+        let (queue_s, has_codel) = queue(element, *frames_s, frame_bytes);
+        Self {
+            frame_bytes,
+            frames_s: *frames_s,
+            right: [arrives.min(1.0), onset.max(1.0)],
+            kinds,
+            offset_bytes: element.offset_bytes(),
+            released_bytes: match element {
+                Element::Shaper { burst_bytes, .. } => *burst_bytes,
+                Element::Line { .. } | Element::Police(_) | Element::Chance => 0.0,
+            },
+            bucket,
+            queue_s,
+            has_codel,
+            waits_s_per_megabyte: waits_s_per_megabyte(&stages, frame_bytes),
+            loss: 1.0 - survivors(links),
+            headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kinds.first().copied().unwrap_or(Kind::Host)
+    }
+
+    /// At the layer that adds so many bytes to a frame.
+    pub(crate) fn rate_bps(&self, offset_bytes: i32) -> f64 {
+        self.frames_s * 8.0 * charged(self.frame_bytes, offset_bytes)
+    }
+}
+
+/// One direction of the whole path, beside what limits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mtu {
+    pub(crate) bytes: u32,
+    /// Whatever is larger vanishes without an answer.
+    pub(crate) is_black_hole: bool,
+}
+
+/// What is true of a network whatever is sent through it.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) download: Way,
+    pub(crate) upload: Way,
+    pub(crate) mtu_download: Mtu,
+    pub(crate) mtu_upload: Mtu,
+    /// The least round trip of a probe, and the mean of those that meet nobody.
+    pub(crate) rtt_s: [f64; 2],
+    /// What the verdict of `test` with its defaults has to be; `None` where arithmetic does not tell.
+    pub(crate) passes: Option<bool>,
+}
+
+impl Facts {
+    pub(crate) fn of(network: &Network) -> Self {
+        let interface = interface_mtu_bytes(network);
+        let mtu = |direction| mtu(network.links(direction), interface);
+        let (mtu_download, mtu_upload) = (mtu(Direction::Download), mtu(Direction::Upload));
+        // The test sends what fits both directions.
+        let frame_bytes = mtu_download.bytes.min(mtu_upload.bytes) + FRAMING_BYTES;
+        let way = |direction| Way::of(network.links(direction), frame_bytes);
+        let (download, upload) = (way(Direction::Download), way(Direction::Upload));
+        let [down, up] =
+            [Direction::Download, Direction::Upload].map(|way| delay_s(network.links(way)));
+        let rtt_s = [down[0] + up[0], down[1] + up[1]];
+        let passes = network.passes.or_else(|| passes(network, [&download, &upload], rtt_s[1]));
+        Self { download, upload, mtu_download, mtu_upload, rtt_s, passes }
+    }
+
+    pub(crate) const fn way(&self, direction: Direction) -> &Way {
+        match direction {
+            Direction::Download => &self.download,
+            Direction::Upload => &self.upload,
+        }
+    }
+
+    pub(crate) const fn mtu(&self, direction: Direction) -> Mtu {
+        match direction {
+            Direction::Download => self.mtu_download,
+            Direction::Upload => self.mtu_upload,
+        }
+    }
+}
+
+/// Something that a frame meets, what it carries and what share of frames comes out of it.
+#[derive(Debug)]
+struct Stage<'a> {
+    element: Element<'a>,
+    frames_s: f64,
+    /// Of what was offered to the path, what meets it.
+    share_before: f64,
+    /// Of what it carries, what comes out.
+    passes: f64,
+}
+
+#[derive(Debug)]
+enum Element<'a> {
+    Line {
+        queue: QueueSpec,
+        is_host: bool,
+    },
+    Police(&'a PoliceSpec),
+    Shaper {
+        burst_bytes: f64,
+        queue: QueueSpec,
+    },
+    /// Loss or duplication.
+    Chance,
+}
+
+impl Element<'_> {
+    const fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Line { is_host: true, .. } => Some(Kind::Host),
+            Self::Line { .. } | Self::Shaper { .. } => Some(Kind::Queue),
+            Self::Police(_) => Some(Kind::Policer),
+            Self::Chance => None,
+        }
+    }
+
+    const fn offset_bytes(&self) -> i32 {
+        match self {
+            Self::Line { .. } => 20,
+            Self::Police(police) => offset_bytes(police.charge),
+            Self::Shaper { .. } | Self::Chance => 0,
+        }
+    }
+}
+
+impl Stage<'_> {
+    /// Offered to the path, from how many frames/s on it is too slow.
+    fn onset(&self) -> f64 {
+        self.frames_s / self.share_before
+    }
+}
+
+/// In the order in which a frame meets them: in each link the line, the policer, loss, duplication,
+/// the shaper.
+fn stages(links: &[LinkSpec], frame_bytes: u32) -> Vec<Stage<'_>> {
+    let mut stages = Vec::new();
+    let mut share = 1.0;
+    let mut add = |element, frames_s, passes| {
+        stages.push(Stage { element, frames_s, share_before: share, passes });
+        share *= passes;
+    };
+    let on_a_line = |bits: f64| bits / (8.0 * (f64::from(frame_bytes) + ON_THE_LINE_BYTES));
+    if links.first().is_none_or(|link| link.line_rate.is_none()) {
+        let queue = QueueSpec { limit: QueueLimit::Bytes(u64::MAX), aqm: Aqm::Fifo };
+        add(Element::Line { queue, is_host: true }, on_a_line(HOST_L1_BPS), 1.0);
+    }
+    for link in links {
+        if let Some(rate) = link.line_rate {
+            let queue = link.queue.unwrap_or_default();
+            add(Element::Line { queue, is_host: false }, on_a_line(bps(rate)), 1.0);
+        }
+        if let Some(police) = &link.police {
+            let rate = bps(police.profile.cir_l2) + bps(police.profile.eir_l2);
+            let frames_s = rate / (8.0 * charged(frame_bytes, offset_bytes(police.charge)));
+            add(Element::Police(police), frames_s, 1.0);
+        }
+        add(Element::Chance, f64::INFINITY, 1.0 - loss(link));
+        let copies = link.duplicate.map_or(0.0, |share| share.as_f64());
+        add(Element::Chance, f64::INFINITY, 1.0 + copies);
+        if let Some(shape) = &link.shape {
+            let frames_s = bps(shape.rate) / (8.0 * f64::from(frame_bytes));
+            let burst_bytes = shape.burst_bytes as f64;
+            add(Element::Shaper { burst_bytes, queue: shape.queue }, frames_s, 1.0);
+        }
+    }
+    stages
+}
+
+fn limiting(stages: &[Stage<'_>]) -> usize {
+    let onsets = stages.iter().map(Stage::onset).enumerate();
+    onsets.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(place, _)| place)
+}
+
+/// The policer that limits, or else the first one that bursts find empty: one that frames reach
+/// faster than it refills.
+fn bucket(stages: &[Stage<'_>], limit: usize) -> Option<Bucket> {
+    let seen = |place: &usize| {
+        let fed = fed_frames_s(&stages[..*place]);
+        matches!(stages[*place].element, Element::Police(_))
+            && (*place == limit || fed > stages[*place].frames_s * (1.0 + RESOLUTION))
+    };
+    let limits = Some(limit).filter(seen);
+    let place = limits.or_else(|| (0..stages.len()).find(seen))?;
+    let Element::Police(police) = stages[place].element else { return None };
+    let profile = &police.profile;
+    Some(Bucket {
+        cir_bps: bps(profile.cir_l2),
+        cbs_bytes: profile.cbs_bytes as f64,
+        eir_bps: bps(profile.eir_l2),
+        ebs_bytes: profile.ebs_bytes as f64,
+        offset_bytes: offset_bytes(police.charge),
+        is_marked: police.mark_yellow.is_some(),
+        fed_frames_s: fed_frames_s(&stages[..place]),
+    })
+}
+
+/// How many frames/s leave these elements at most.
+fn fed_frames_s(before: &[Stage<'_>]) -> f64 {
+    before.iter().map(|stage| stage.frames_s).fold(f64::INFINITY, f64::min)
+}
+
+/// The share of its rate that a policer passes of frames that come as fast as they can. What a
+/// bucket holds beyond a frame when the next one comes is lost if it has no room: with room for a
+/// frame only, one frame passes for each whole number of slots that earn one.
+fn flooded(police: &PoliceSpec, before: &[Stage<'_>], frame_bytes: u32) -> f64 {
+    let profile = &police.profile;
+    if profile.eir_l2 > Rate::ZERO {
+        return 1.0;
+    }
+    let cost = charged(frame_bytes, offset_bytes(police.charge));
+    let earned_in_a_slot = bps(profile.cir_l2) / 8.0 / fed_frames_s(before);
+    if profile.cbs_bytes as f64 >= cost + earned_in_a_slot {
+        return 1.0;
+    }
+    let slots = cost / earned_in_a_slot;
+    slots / slots.ceil()
+}
+
+/// How long a frame waits at most for a line or a shaper of so many frames/s, and whether frames are
+/// dropped before the queue is full.
+fn queue(element: &Element<'_>, frames_s: f64, frame_bytes: u32) -> (f64, bool) {
+    let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = element else {
+        return (0.0, false);
+    };
+    let frames = match queue.limit {
+        QueueLimit::Packets(packets) => packets as f64,
+        QueueLimit::Bytes(bytes) => (bytes as f64 / f64::from(frame_bytes)).floor(),
+    };
+    (frames / frames_s, queue.aqm != Aqm::Fifo)
+}
+
+/// What comes at once waits for the slowest line or shaper; it comes to those behind that as it left it.
+fn waits_s_per_megabyte(stages: &[Stage<'_>], frame_bytes: u32) -> f64 {
+    let queues = stages.iter().filter(|stage| stage.element.kind() == Some(Kind::Queue));
+    let slowest = queues.map(|stage| stage.frames_s).fold(f64::INFINITY, f64::min);
+    1e6 / f64::from(frame_bytes) / slowest
+}
+
+const fn offset_bytes(charge: Charge) -> i32 {
+    match charge {
+        Charge::L1 => 20,
+        Charge::L2 => 0,
+        Charge::L2WithoutFcs => -4,
+        Charge::L3 => -18,
+    }
+}
+
+fn charged(frame_bytes: u32, offset_bytes: i32) -> f64 {
+    f64::from(frame_bytes) + f64::from(offset_bytes)
+}
+
+fn bps(rate: Rate) -> f64 {
+    rate.as_bps() as f64
+}
+
+/// Of the frames that meet a link, lost in the long run.
+fn loss(link: &LinkSpec) -> f64 {
+    match link.loss {
+        None => 0.0,
+        Some(LossSpec::Random(share)) => share.as_f64(),
+        Some(LossSpec::Every(every)) => 1.0 / every as f64,
+        Some(LossSpec::GilbertElliott(chain)) => {
+            // Of a chain at rest as many steps lead to the bad state as lead out of it.
+            let (enters, leaves) = (chain.to_bad.as_f64(), chain.to_good.as_f64());
+            let bad = enters / (enters + leaves);
+            bad * chain.loss_in_bad.as_f64() + (1.0 - bad) * chain.loss_in_good.as_f64()
+        }
+    }
+}
+
+/// Of frames, that nothing corrupts.
+fn clean_share(links: &[LinkSpec]) -> f64 {
+    links.iter().map(|link| 1.0 - link.corrupt.map_or(0.0, |share| share.as_f64())).product()
+}
+
+fn survivors(links: &[LinkSpec]) -> f64 {
+    links.iter().map(|link| 1.0 - loss(link)).product::<f64>() * clean_share(links)
+}
+
+pub(crate) fn interface_mtu_bytes(network: &Network) -> u32 {
+    let mtus = network.all_links().filter_map(|link| link.mtu);
+    mtus.map(|mtu| mtu.bytes).fold(ETHERNET_MTU_BYTES, u32::max)
+}
+
+/// The smallest link decides; the first one that a packet of the interface's size is too large for
+/// answers or does not.
+fn mtu(links: &[LinkSpec], interface: u32) -> Mtu {
+    let bytes = links.iter().filter_map(|link| link.mtu).map(|mtu| mtu.bytes).min();
+    let bytes = bytes.unwrap_or(interface).min(interface);
+    let answers = |mtu: fp_net::path::MtuSpec| mtu.too_big == TooBigAnswer::Icmp;
+    let smaller = links.iter().filter_map(|link| link.mtu).filter(|mtu| mtu.bytes < interface);
+    let is_answered = smaller.clone().any(answers);
+    Mtu { bytes, is_black_hole: bytes < interface && !is_answered }
+}
+
+/// The least time of a probe through an idle direction, and its mean: propagation, and the time on
+/// each line. A delay is never less than nothing, and jitter that keeps the order leaves single
+/// probes as they are.
+fn delay_s(links: &[LinkSpec]) -> [f64; 2] {
+    let first = links.first().is_none_or(|link| link.line_rate.is_none());
+    let on_host = if first { PROBE_L1_BITS / HOST_L1_BPS } else { 0.0 };
+    let mut least_and_mean = [on_host; 2];
+    for link in links {
+        let on_line = link.line_rate.map_or(0.0, |rate| PROBE_L1_BITS / bps(rate));
+        let earlier = match link.jitter.map(|jitter| jitter.distribution) {
+            None => Duration::ZERO,
+            Some(JitterDistribution::Uniform(most)) => most,
+            Some(JitterDistribution::Normal(sigma)) => sigma * 4,
+        };
+        least_and_mean[0] += on_line + link.delay.saturating_sub(earlier).as_secs_f64();
+        least_and_mean[1] += on_line + link.delay.as_secs_f64();
+    }
+    least_and_mean
+}
+
+/// Connections of the test by default.
+const CONNECTIONS: f64 = 4.0;
+/// Headers of TCP with timestamps.
+const TCP_BYTES: u32 = 32;
+/// Windows of the test are never smaller over a line, RFC 7323 section 2.2 and its own least of 8
+/// segments.
+const LEAST_WINDOWS_BYTES: f64 = 65_535.0;
+const LEAST_WINDOWS_FRAMES: f64 = 8.0;
+/// Share of the ideal that a trial has to carry.
+const ASKED: f64 = 0.95;
+
+/// Whether TCP with windows of the bandwidth-delay product carries what is asked, where that follows
+/// from arithmetic.
+///
+/// *It passes* where nothing is lost, delayed or changed, and either a queue in front of the slowest
+/// line holds as much as the windows (so that even windows released at once lose nothing, and the
+/// line never idles), or the bucket of the policer holds three times as much (in `t` seconds windows
+/// let at most `W·(1 + t/RTT)` bytes go, which is a bucket of `W` refilled at the CIR; twice that for
+/// acknowledgements in clumps, and once more for those of the other direction). Directions of more
+/// than 1:10 are left out, where acknowledgements alone may fill the slower one.
+///
+/// *It fails* where single frames are lost at random so often that even three times the mean window
+/// of RFC 9438 section 5, CUBIC's or Reno's, whichever is larger, carries less than is asked, and a
+/// trial of 2 s meets at least 100 such losses: then it cannot be luck.
+fn passes(network: &Network, ways: [&Way; 2], rtt_s: f64) -> Option<bool> {
+    if network.trouble.is_some() {
+        return None;
+    }
+    let header_bytes = if network.family == Family::Ipv6 { 40 } else { 20 } + TCP_BYTES;
+    let segment_bits =
+        |way: &Way| 8.0 * f64::from(way.frame_bytes.saturating_sub(FRAMING_BYTES + header_bytes));
+    let fails = |direction| {
+        let way = match direction {
+            Direction::Download => ways[0],
+            Direction::Upload => ways[1],
+        };
+        let share = lost_singly(network.links(direction))?;
+        let cubic = 1.054 * (rtt_s / share).powf(0.75);
+        let window = cubic.max(1.2 / share.sqrt());
+        let carried = CONNECTIONS * 3.0 * window * segment_bits(way) / rtt_s;
+        let ideal = way.frames_s * segment_bits(way);
+        (carried < ASKED * ideal && 2.0 * carried / segment_bits(way) * share >= 100.0)
+            .then_some(())
+    };
+    if [Direction::Download, Direction::Upload].into_iter().any(|way| fails(way).is_some()) {
+        return Some(false);
+    }
+    let rates = ways.map(|way| way.rate_bps(0));
+    let is_even = rates[0].max(rates[1]) <= 10.0 * rates[0].min(rates[1]);
+    let holds = |way: &Way| {
+        let windows = windows_bytes(way, rtt_s);
+        match way.kind() {
+            Kind::Queue => {
+                !way.has_codel
+                    && way.bucket.is_none()
+                    && way.queue_s * way.rate_bps(0) / 8.0 >= windows
+            }
+            Kind::Policer => way.bucket.is_some_and(|bucket| bucket.cbs_bytes >= 3.0 * windows),
+            Kind::Host => false,
+        }
+    };
+    let is_single = |way: &Way| way.headroom >= 1.2;
+    let clean = network.all_links().all(is_clean) && is_even;
+    (clean && ways.into_iter().all(|way| holds(way) && is_single(way))).then_some(true)
+}
+
+/// The windows of the test by default: the bandwidth-delay product, unless that is too little.
+pub(crate) fn windows_bytes(way: &Way, rtt_s: f64) -> f64 {
+    let least = LEAST_WINDOWS_BYTES.max(LEAST_WINDOWS_FRAMES * f64::from(way.frame_bytes));
+    least.max(way.rate_bps(20) / 8.0 * rtt_s)
+}
+
+/// The share of frames lost one by one, if nothing else befalls them.
+fn lost_singly(links: &[LinkSpec]) -> Option<f64> {
+    let mut share = 0.0;
+    for link in links {
+        match link.loss {
+            None => {}
+            Some(LossSpec::Random(lost)) => share += lost.as_f64(),
+            Some(LossSpec::Every(_) | LossSpec::GilbertElliott(_)) => return None,
+        }
+    }
+    (share > 0.0).then_some(share)
+}
+
+/// Nothing befalls frames by chance.
+pub(crate) fn is_clean(link: &LinkSpec) -> bool {
+    !loses(link) && !wavers(link) && link.duplicate.is_none()
+}
+
+/// Frames are lost by chance.
+pub(crate) fn loses(link: &LinkSpec) -> bool {
+    link.loss.is_some() || link.corrupt.is_some()
+}
+
+/// Frames are delayed by chance.
+pub(crate) fn wavers(link: &LinkSpec) -> bool {
+    link.jitter.is_some() || link.reorder.is_some()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! The truth of networks that can be worked out by hand.
+
+use fp_net::path::{Aqm, GilbertElliott, MtuSpec, Probability};
+
+use super::*;
+
+fn line(bps: u64) -> LinkSpec {
+    LinkSpec { line_rate: Some(Rate::bps(bps)), ..LinkSpec::default() }
+}
+
+fn policed(link: LinkSpec, cir_bps: u64, cbs_bytes: u64) -> LinkSpec {
+    LinkSpec { police: Some(PoliceSpec::single_bucket(Rate::bps(cir_bps), cbs_bytes)), ..link }
+}
+
+fn losing(link: LinkSpec, share: f64) -> LinkSpec {
+    LinkSpec { loss: Probability::new(share).map(LossSpec::Random), ..link }
+}
+
+fn full(links: &[LinkSpec]) -> Way {
+    Way::of(links, 1518)
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a / b - 1.0).abs() < 1e-6
+}
+
+/// 40,000,000 / (8 · 1518) = 3,293.8076 frames/s; the port carries 10⁹ / (8 · 1538) = 81,274.38.
+#[test]
+fn a_policer_behind_a_faster_line_limits_by_its_cir() {
+    let way = full(&[policed(line(1_000_000_000), 40_000_000, 64_000)]);
+    assert!(near(way.frames_s, 3293.807642), "{way:?}");
+    assert_eq!((way.kinds.as_slice(), way.offset_bytes), (&[Kind::Policer][..], 0));
+    assert_eq!(way.right, [1.0, 1.0]);
+    let bucket = way.bucket.unwrap();
+    assert!(near(bucket.fed_frames_s, 81274.382315), "{bucket:?}");
+    assert_eq!((bucket.cir_bps, bucket.cbs_bytes, bucket.eir_bps), (40e6, 64e3, 0.0));
+    assert!(near(way.headroom, 81274.382315 / 3293.807642));
+}
+
+/// 100,000,000 / (8 · 1538) = 8,127.438 frames/s, which are 98.6996 Mbit/s of frames.
+#[test]
+fn a_line_limits_by_what_it_carries_beside_frames() {
+    let way = full(&[line(100_000_000)]);
+    assert!(near(way.frames_s, 8127.438231), "{way:?}");
+    assert!(near(way.rate_bps(0), 98_699_609.9), "{}", way.rate_bps(0));
+    assert_eq!((way.kind(), way.bucket, way.offset_bytes), (Kind::Queue, None, 20));
+}
+
+/// The packets of a frame are 18 bytes shorter: 16,000,000 / (8 · 1500) = 1,333.33 frames/s.
+#[test]
+fn a_policer_of_packets_passes_more_frames_than_one_of_frames() {
+    let police = PoliceSpec {
+        charge: Charge::L3,
+        ..PoliceSpec::single_bucket(Rate::bps(16_000_000), 2_064_000)
+    };
+    let way = full(&[LinkSpec { police: Some(police), ..line(1_000_000_000) }]);
+    assert!(near(way.frames_s, 1333.333333));
+    assert!(near(way.rate_bps(-18), 16e6));
+    assert!(near(way.rate_bps(0), 16_192_000.0));
+}
+
+#[test]
+fn the_slower_of_two_elements_limits_in_either_order() {
+    let (slow, fast) = (line(30_000_000), policed(LinkSpec::default(), 40_000_000, 64_000));
+    let behind = full(&[slow.clone(), fast.clone()]);
+    let ahead = full(&[policed(line(1_000_000_000), 40_000_000, 64_000), slow]);
+    for way in [&behind, &ahead] {
+        assert_eq!(way.kinds, [Kind::Queue], "{way:?}");
+        assert!(near(way.frames_s, 30e6 / (8.0 * 1538.0)));
+    }
+    // Frames come to the bucket more slowly than it fills, or 25 times faster.
+    assert_eq!(behind.bucket, None);
+    assert_eq!(ahead.bucket.unwrap().cir_bps, 40e6);
+}
+
+#[test]
+fn a_policer_before_a_faster_line_is_the_limit() {
+    let way = full(&[policed(line(1_000_000_000), 40_000_000, 64_000), line(100_000_000)]);
+    assert_eq!(way.kinds, [Kind::Policer]);
+    assert!(near(way.headroom, 8127.438231 / 3293.807642));
+}
+
+/// At layer 1, 41 Mbit/s are 40.467 Mbit/s of frames: 1.2 % more than the policer's 40.
+#[test]
+fn elements_within_two_percent_both_limit_and_the_slower_comes_first() {
+    let way = full(&[line(41_000_000), policed(LinkSpec::default(), 40_000_000, 64_000)]);
+    assert_eq!(way.kinds, [Kind::Policer, Kind::Queue]);
+}
+
+#[test]
+fn loss_behind_the_limit_takes_from_what_arrives_and_loss_before_it_adds_to_what_may_be_offered() {
+    let policer = policed(line(1_000_000_000), 40_000_000, 64_000);
+    let behind = full(&[losing(policer.clone(), 0.03)]);
+    assert!(near(behind.right[0], 0.97) && near(behind.right[1], 1.0), "{:?}", behind.right);
+    let before = full(&[losing(line(1_000_000_000), 0.03), policer]);
+    assert!(near(before.right[0], 1.0) && near(before.right[1], 1.0 / 0.97), "{:?}", before.right);
+    assert!(near(behind.loss, 0.03) && near(before.loss, 0.03));
+    assert_eq!(before.frames_s, behind.frames_s);
+}
+
+/// What is corrupted loads the policer and is lost behind it, wherever that happens.
+#[test]
+fn corruption_before_the_limit_is_loss_behind_it() {
+    let corrupt = Probability::new(0.02);
+    let before = LinkSpec { corrupt, ..line(1_000_000_000) };
+    let way = full(&[before, policed(line(1_000_000_000), 40_000_000, 64_000)]);
+    assert!(near(way.right[0], 0.98) && near(way.right[1], 1.0), "{:?}", way.right);
+    assert!(near(way.loss, 0.02));
+}
+
+/// One in a hundred comes twice: of 101 frames that the policer passes, 100 are different.
+#[test]
+fn duplicates_before_the_limit_take_their_share_of_it() {
+    let before = LinkSpec { duplicate: Probability::new(0.01), ..line(1_000_000_000) };
+    let way = full(&[before, policed(line(1_000_000_000), 40_000_000, 64_000)]);
+    assert!(near(way.right[0], 1.0 / 1.01), "{:?}", way.right);
+}
+
+/// A slot of 1538 bytes at 1 Gbit/s earns 61.52 bytes at 40 Mbit/s; 1518 bytes take 24.675 slots, so
+/// every 25th frame passes: 98.70 %.
+#[test]
+fn a_bucket_of_one_frame_wastes_what_it_has_no_room_for() {
+    let of = |cbs| full(&[policed(line(1_000_000_000), 40_000_000, cbs)]).right;
+    assert!(near(of(1518)[0], 24.674902 / 25.0), "{:?}", of(1518));
+    assert_eq!((of(1518)[1], of(1580)), (1.0, [1.0, 1.0]));
+}
+
+/// Bad for a twenty-first of the time: 0.01 / (0.01 + 0.2).
+#[test]
+fn a_chain_loses_as_often_as_it_is_in_its_bad_state() {
+    let share = |share| Probability::new(share).unwrap();
+    let chain = GilbertElliott {
+        to_bad: share(0.01),
+        to_good: share(0.2),
+        loss_in_good: Probability::NEVER,
+        loss_in_bad: share(1.0),
+    };
+    let loss = Some(LossSpec::GilbertElliott(chain));
+    assert!(near(full(&[LinkSpec { loss, ..line(1_000_000) }]).loss, 1.0 / 21.0));
+}
+
+/// Six frames of 1538 bytes at 50 Mbit/s: 1.47648 ms.
+#[test]
+fn a_queue_is_as_deep_as_its_frames_take() {
+    let queue = Some(QueueSpec { limit: QueueLimit::Packets(6), aqm: Aqm::Fifo });
+    let way = full(&[LinkSpec { queue, ..line(50_000_000) }]);
+    assert!(near(way.queue_s, 0.00147648), "{}", way.queue_s);
+}
+
+fn both(links: Vec<LinkSpec>) -> Network {
+    Network::new(String::new(), links.clone(), links)
+}
+
+/// Twice 27 ms, and 138 bytes on a line of 1 Gbit/s in each direction: 1.104 µs.
+#[test]
+fn a_round_trip_is_propagation_and_the_time_on_lines() {
+    let delay = Duration::from_millis(27);
+    let facts = Facts::of(&both(vec![LinkSpec { delay, ..line(1_000_000_000) }]));
+    assert!(near(facts.rtt_s[0], 0.054002208), "{:?}", facts.rtt_s);
+    assert_eq!(facts.rtt_s[0], facts.rtt_s[1]);
+}
+
+#[test]
+fn the_smallest_link_is_the_path_mtu_and_silence_a_black_hole() {
+    let mtu = |bytes, too_big| Some(MtuSpec { bytes, too_big });
+    let jumbo = LinkSpec { mtu: mtu(9000, TooBigAnswer::Icmp), ..line(1_000_000_000) };
+    let silent = LinkSpec { mtu: mtu(1400, TooBigAnswer::Silence), ..line(1_000_000_000) };
+    let facts = Facts::of(&Network::new(
+        String::new(),
+        vec![jumbo.clone(), jumbo.clone()],
+        vec![jumbo, silent],
+    ));
+    assert_eq!(facts.mtu_download, Mtu { bytes: 9000, is_black_hole: false });
+    assert_eq!(facts.mtu_upload, Mtu { bytes: 1400, is_black_hole: true });
+    // The test sends what fits both.
+    assert_eq!(facts.download.frame_bytes, 1418);
+}
+
+#[test]
+fn a_path_without_limits_is_as_fast_as_the_sender() {
+    let way = full(&[LinkSpec::default()]);
+    assert_eq!((way.kind(), way.bucket), (Kind::Host, None));
+    assert!(near(way.frames_s, 10e9 / (8.0 * 1538.0)));
+}
+
+/// 100 Mbit/s and 20 ms hold 250,000 bytes.
+#[test]
+fn a_sound_line_passes_and_one_with_too_small_a_queue_is_left_open() {
+    let with = |bytes| {
+        let queue = Some(QueueSpec { limit: QueueLimit::Bytes(bytes), aqm: Aqm::Fifo });
+        let delay = Duration::from_millis(10);
+        Facts::of(&both(vec![LinkSpec { queue, delay, ..line(100_000_000) }])).passes
+    };
+    assert_eq!((with(260_000), with(100_000)), (Some(true), None));
+}
+
+/// At 1 Gbit/s, 10 ms and 3 % of loss Reno's mean window is 1.2/√0.03 = 6.93 segments and CUBIC's
+/// 1.054·(0.01/0.03)^0.75 = 0.46: three times four of the larger carry 96 Mbit/s.
+#[test]
+fn a_path_that_loses_too_much_for_its_rate_fails() {
+    let link = LinkSpec { delay: Duration::from_millis(5), ..line(1_000_000_000) };
+    assert_eq!(Facts::of(&both(vec![losing(link, 0.03)])).passes, Some(false));
+}
+
+/// 40 Mbit/s and 20 ms hold 100,000 bytes; the bucket has to hold three times as much.
+#[test]
+fn a_deep_bucket_passes_and_a_shallow_one_is_left_open() {
+    let with = |cbs_bytes| {
+        let port = LinkSpec { delay: Duration::from_millis(10), ..line(1_000_000_000) };
+        Facts::of(&both(vec![policed(port, 40_000_000, cbs_bytes)])).passes
+    };
+    assert_eq!((with(320_000), with(150_000)), (Some(true), None));
+}

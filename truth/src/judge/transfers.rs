@@ -1,0 +1,188 @@
+//! What `test` says: path MTU, round trip, bottleneck, transfers, verdict.
+
+use fp_model::Direction;
+use serde_json::Value;
+
+use super::{
+    Figure, Right, Said, State, exact_bytes, lost_at_any_rate, number, reasons, steps, text,
+};
+use crate::facts::{Facts, HOST_L1_BPS, Kind, Way, wavers, windows_bytes};
+use crate::method::direction_of;
+use crate::network::{Network, si};
+
+/// Of what the search offers at most by default, a bottleneck at this share may as well not have been
+/// reached: an overload of 5 % is what its standard search takes for one.
+const REACHED: f64 = 0.95;
+
+pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for step in steps(document, "path_mtu") {
+        figures.extend(path_mtu(facts, step));
+    }
+    for step in steps(document, "baseline_rtt") {
+        figures.extend(baseline_rtt(network, facts, step));
+    }
+    for step in steps(document, "bottleneck") {
+        let Some(direction) = direction_of(text(step, "/direction")) else { continue };
+        let found = bottleneck(facts.way(direction), step);
+        figures.extend(found.into_iter().map(|figure| figure.about(text(step, "/direction"))));
+    }
+    for step in steps(document, "tcp") {
+        figures.extend(transfer(facts, step));
+    }
+    figures.push(verdict(facts, document));
+    figures.extend(reasons(document).filter_map(|reason| cause(network, facts, document, reason)));
+    figures
+}
+
+pub(super) fn path_mtu(facts: &Facts, step: &Value) -> Vec<Figure> {
+    let Some(direction) = direction_of(text(step, "/direction")) else { return Vec::new() };
+    let truth = facts.mtu(direction);
+    let bytes = exact_bytes("path MTU", number(step, "mtu_bytes"), truth.bytes);
+    let hole = step.get("black_hole").and_then(Value::as_bool).map(|said| {
+        let text = format!("{said} said, {} true", truth.is_black_hole);
+        Figure::of("black hole", said == truth.is_black_hole, text)
+    });
+    [Some(bytes), hole].into_iter().flatten().collect()
+}
+
+/// The smallest of many probes lies between the least that jitter allows and its mean. Clocks of
+/// both ends take part in none of it; what a troubled host adds is part of the round trip that it has.
+fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
+    const GRAIN_MS: f64 = 0.02;
+    let said = Said::of(step, "rtt_min_ms")?;
+    let [least, mean] = facts.rtt_s.map(|seconds| 1e3 * seconds);
+    let most = if network.trouble.is_some() { f64::INFINITY } else { mean };
+    let right = Right { truth: least, from: least, to: most, grain: GRAIN_MS };
+    Some(right.judged("baseline RTT", said))
+}
+
+fn bottleneck(way: &Way, step: &Value) -> Vec<Figure> {
+    let Some(said) = frames_s(step) else {
+        return vec![Figure::unknown("bottleneck", "not said")];
+    };
+    let rate = Right::within(way.frames_s, way.right);
+    let kind = text(step, "/kind");
+    if kind == "not_reached" {
+        return not_reached(way, said);
+    }
+    let is = |kind| way.kinds.contains(&kind);
+    let truth = format!("'{kind}' said, {:?} true", way.kinds);
+    let kind = match kind {
+        "policer" => Figure::of("kind", is(Kind::Policer), truth),
+        "queue" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
+        _ => Figure::unknown("kind", truth),
+    };
+    let loss = number(step, "base_loss_percent");
+    let loss = loss.map(|percent| lost_at_any_rate(percent, way.loss));
+    let rate = in_bits(rate.judged("bottleneck", said), way, said.value);
+    [rate, kind].into_iter().chain(loss).collect()
+}
+
+/// A bottleneck's rate as frames/s, whatever layer it is given at.
+fn frames_s(step: &Value) -> Option<Said> {
+    let frame_bytes = number(step, "frame_bytes")?;
+    let at_l2 = number(step, "rate_l2_bps")?;
+    let said = Said::of(step, "rate_bps")?;
+    Some(said.scaled(at_l2 / said.value / (8.0 * frame_bytes)))
+}
+
+/// Frames/s are what is compared, bits/s of frames what people read.
+fn in_bits(figure: Figure, way: &Way, frames_s: f64) -> Figure {
+    let bits = 8.0 * f64::from(way.frame_bytes);
+    let [said, truth] = [frames_s, way.frames_s].map(|frames_s| si(bits * frames_s));
+    let error = 100.0 * figure.error.unwrap_or_default();
+    Figure { text: format!("{said} said, {truth} true at layer 2 ({error:+.2} %)"), ..figure }
+}
+
+/// That a limit was not reached is true of none, and of one that hardly can be; elsewhere it leaves
+/// the question open, and what was carried is a bound.
+fn not_reached(way: &Way, said: Said) -> Vec<Figure> {
+    let is_beyond = way.kind() == Kind::Host || way.rate_bps(20) >= REACHED * HOST_L1_BPS;
+    let carried = in_bits(
+        Right { truth: way.frames_s, from: 0.0, to: way.frames_s * way.right[1], grain: 0.0 }
+            .judged("bottleneck", said),
+        way,
+        said.value,
+    );
+    // As a bound, it has no error.
+    let carried = Figure { error: None, ..carried };
+    let kind = if is_beyond { State::Right } else { State::Unknown };
+    vec![carried, Figure::new("kind", kind, format!("not reached, {:?} true", way.kinds))]
+}
+
+/// One direction alone: no transfer carries more than the bottleneck, and what it had forgiven before.
+fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
+    let is_alone = text(step, "/direction") == text(step, "/flow_direction");
+    let direction = direction_of(text(step, "/flow_direction")).filter(|_| is_alone);
+    let (Some(direction), "throughput") = (direction, text(step, "/role")) else {
+        return Vec::new();
+    };
+    let way = facts.way(direction);
+    let measured = || {
+        let said = Said::of(step, "throughput_bps")?;
+        Some((said, Said::of(step, "ideal_bps")?, number(step, "mss_bytes")?, transfer_s(step)?))
+    };
+    let Some((carried, ideal, segment_bytes, lasts_s)) = measured() else { return Vec::new() };
+    if way.kind() == Kind::Host {
+        return Vec::new();
+    }
+    let truth = 8.0 * segment_bytes * way.frames_s;
+    let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
+    let forgiven = 8.0 * (depth + way.released_bytes) / lasts_s;
+    let most = truth * way.right[1] + forgiven;
+    let possible = Right { truth, from: 0.0, to: most, grain: 0.0 };
+    let possible = Figure { error: None, ..possible.judged("throughput", carried) };
+    let ideal = Right::within(truth, way.right).judged("ideal", ideal).aside();
+    vec![possible.about(text(step, "/direction")), ideal.about(text(step, "/direction"))]
+}
+
+fn transfer_s(step: &Value) -> Option<f64> {
+    number(step, "transfer_s").filter(|seconds| *seconds > 0.0)
+}
+
+fn verdict(facts: &Facts, document: &Value) -> Figure {
+    let status = text(document, "/verdict/status");
+    let why = || {
+        let reasons = reasons(document).map(|reason| text(reason, "/text")).take(1);
+        format!("'{status}' said: {}", reasons.collect::<String>())
+    };
+    match (status, facts.passes) {
+        ("pass" | "findings", Some(false)) | ("fail", Some(true)) => {
+            Figure::of("verdict", false, why())
+        }
+        ("pass" | "findings" | "fail", _) => Figure::of("verdict", true, why()),
+        _ => Figure::unknown("verdict", why()),
+    }
+}
+
+/// Of the round trip: what grows by less is not what anybody would blame on a queue.
+const BLAMED: f64 = 0.1;
+
+/// Causes that are named of what cannot be: a deep queue where nothing queues; delay where all windows
+/// at once wait for no line longer than a tenth of the round trip; loss of which there is hardly half.
+fn cause(network: &Network, facts: &Facts, document: &Value, reason: &Value) -> Option<Figure> {
+    let code = text(reason, "/code");
+    let step = reason.get("step").and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let step = document.pointer("/steps").and_then(|steps| steps.get(usize::try_from(step).ok()?));
+    let direction = step.and_then(|step| {
+        direction_of(text(step, "/flow_direction")).or(direction_of(text(step, "/direction")))
+    });
+    let queues =
+        |direction: Direction| facts.way(direction).kinds.iter().any(|kind| *kind != Kind::Policer);
+    let can_be = match code {
+        "deep_queue" => direction.is_none_or(queues),
+        "throughput_low_delay" => {
+            let rtt_s = facts.rtt_s[1];
+            let waits = |way: &Way| {
+                way.waits_s_per_megabyte * windows_bytes(way, rtt_s) / 1e6 >= BLAMED * rtt_s
+            };
+            [&facts.download, &facts.upload].into_iter().any(waits)
+                || network.all_links().any(wavers)
+        }
+        // It is said from 5 % on.
+        "loss_too_high_for_tcp" => direction.is_none_or(|way| facts.way(way).loss >= 0.025),
+        _ => return None,
+    };
+    Some(Figure::of("cause", can_be, format!("'{}' said", text(reason, "/text"))))
+}

@@ -1,0 +1,33 @@
+//! Shares and limits.
+
+use super::*;
+
+fn outcome(class: Class) -> Outcome {
+    Outcome {
+        network: String::new(),
+        described: String::new(),
+        groups: vec!["all", "clean"],
+        method: Method::Test,
+        judgement: Judgement { class, figures: Vec::new(), reasons: Vec::new() },
+        took: Duration::from_secs(10),
+        happenings: 0,
+    }
+}
+
+#[test]
+fn one_wrong_run_of_four_is_more_than_a_fifth_and_not_more_than_a_quarter() {
+    let runs = [Class::Right, Class::Right, Class::Wrong, Class::Unknown].map(outcome);
+    let limits = |wrong| Limits { wrong: Some(wrong), ..Limits::default() };
+    assert_eq!(exceeded(&runs, limits(25.0)), Vec::<String>::new());
+    let said = exceeded(&runs, limits(20.0));
+    assert_eq!(said, ["test: 25.00 % wrong though valid, at most 20 %"]);
+    let unknown = Limits { unknown: Some(5.0), unknown_impaired: Some(5.0), ..Limits::default() };
+    assert_eq!(exceeded(&runs, unknown).len(), 1);
+}
+
+#[test]
+fn a_table_has_a_line_for_each_group_that_has_networks() {
+    let text = text(&[outcome(Class::Right), outcome(Class::Wrong)]);
+    assert!(text.contains("  all                            2  50.00%  50.00%"), "{text}");
+    assert!(text.contains("clean") && !text.contains("cascade"), "{text}");
+}
