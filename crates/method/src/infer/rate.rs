@@ -38,7 +38,7 @@ pub(crate) struct Train {
     reordered: bool,
     /// Runs of lost frames.
     loss_events: f64,
-    /// From the shortest delay to one that 99 of 100 frames do not exceed.
+    /// From the shortest delay to the longest.
     range: f64,
 }
 
@@ -85,10 +85,9 @@ pub(crate) struct Quiet {
     delay: Mean,
     /// Of the slices of the same length as a train's.
     scatter: f64,
-    /// From the shortest delay to one that 99 of 100 frames do not exceed.
+    /// From the shortest delay to the longest.
     range: f64,
     reordered: bool,
-    frame_bits: f64,
 }
 
 /// What limits.
@@ -111,6 +110,8 @@ pub(crate) struct Estimate {
     pub(crate) delay: Duration,
     /// More was dropped than at any rate: what forgives was at its end.
     pub(crate) drops: bool,
+    /// Frames that what forgives held, as far as it was seen.
+    pub(crate) held: f64,
     /// The third part came through more slowly than the second: something was still emptying.
     pub(crate) draining: bool,
     /// The third part was no overload.
@@ -148,7 +149,7 @@ impl Train {
             frame_bits,
             reordered: seen.out_of_order_frames.unwrap_or(0) > 0,
             loss_events: seen.loss_events.unwrap_or(0) as f64,
-            range: seen.delay_growth_p99.unwrap_or_default().as_secs_f64(),
+            range: seen.delay.map_or(0.0, |delay| (delay.max - delay.min).as_secs_f64()),
         })
     }
 
@@ -289,6 +290,19 @@ impl Train {
         }
     }
 
+    /// The rate of a range, where it is certainly less than what was found.
+    pub(crate) fn fell(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> Option<f64> {
+        let through = self.through(of);
+        let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
+        (through.bps < found.at_least * (1.0 - resolution)).then_some(through.bps)
+    }
+
+    /// By how much the delay of a range exceeds that of a quiet time.
+    pub(crate) fn waits(&self, of: Range<usize>, quiet: &Quiet) -> Duration {
+        let grown = self.delay(of).map_or(0.0, |delay| delay.mean - quiet.delay.mean);
+        Duration::from_secs_f64(grown.max(0.0))
+    }
+
     /// Whether the delay grew all the while, as that of a queue that does not drop yet.
     pub(crate) fn fills(&self, of: Range<usize>) -> bool {
         let growth = self.growth(of.clone());
@@ -398,7 +412,6 @@ impl Quiet {
             scatter: scatter(&slices, delay.mean),
             range: train.range,
             reordered: train.reordered,
-            frame_bits: train.frame_bits,
         })
     }
 
@@ -422,6 +435,15 @@ impl Quiet {
     /// mean length `b` that is distributed geometrically, `2·b − 1`.
     fn spread(&self) -> f64 {
         (2.0 * self.lost / self.loss_events.max(1.0) - 1.0).max(1.0)
+    }
+
+    /// The interval of the loss.
+    pub(crate) fn loss_within(&self) -> (f64, f64) {
+        let error = COVERS * self.loss_error();
+        match self.lost > 0.0 {
+            true => ((self.loss() - error).max(0.0), self.loss() + error),
+            false => (0.0, self.loss_at_most()),
+        }
     }
 
     /// The standard error of the loss.
@@ -467,9 +489,13 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         let error = libm::hypot(delay.error, quiet.delay.error) + CLOCK_STEP / 10.0;
         Mean { mean: delay.mean - quiet.delay.mean, error }
     };
-    // Jitter that keeps the order delays the more the closer the frames are.
-    let keeps_order = !quiet.reordered && quiet.scatter > 0.2 * quiet.frame_bits / quiet.bps;
-    let more = if keeps_order { quiet.scatter / 4.0 } else { 0.0 };
+    let is_even = !train.reordered && quiet.range < 0.1 * frame_time;
+    // Jitter that keeps the order delays the more the closer the frames are: of n frames within its
+    // range of 2 J, evenly distributed, the slowest holds up the others, J (n - 1) / (n + 1) in the
+    // mean. Just above the rate there are 2.16 times as many as in a quiet time, which makes 0.37 J
+    // at most.
+    let keeps_order = !quiet.reordered && quiet.range > frame_time;
+    let more = if keeps_order { 0.19 * quiet.range } else { 0.0 };
     let end = grown(fine.start + fine.len() * 6 / 10..fine.end);
     let end = Mean { error: end.error + more, ..end };
     let over_end = grown(over.start + over.len() / 2..over.end).mean;
@@ -508,7 +534,10 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let over_chance = libm::sqrt(fast_loss.max(1e-4) * quiet.spread() / over_frames);
     let drops = fast_loss - quiet.loss() > (3.0 * over_chance).max(0.03);
     let emptied = begin - end.mean > (1.5 * CERTAIN * end.error).max(0.15 * begin);
-    let still = end.mean > (CERTAIN * end.error).max(0.6 * frame_time);
+    // In front of a line that is busy a frame waits for half of another one at least, in the mean.
+    let waits = 0.25 * frame_time;
+    let is_certain = end.mean > CERTAIN * end.error;
+    let still = is_certain && end.mean > waits;
     let falling = drops && emptied && still && slow.bps < 0.995 * FINE * bps;
     let kind = if !drops
         && (train.fills(over.clone()) || over_end > (CERTAIN * end.error).max(2.0 * frame_time))
@@ -516,11 +545,10 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         Kind::Queue
     } else if falling {
         Kind::Unknown
-    } else if still && end.mean > 0.2 * (full - 3.0 * full_error) {
-        // A full queue holds at least one frame.
+    } else if still && (is_even || end.mean > 0.2 * (full - 3.0 * full_error)) {
         Kind::Queue
-    } else if end.mean + 3.0 * end.error < 0.6 * frame_time
-        || end.mean + 3.0 * end.error < 0.35 * (full - 2.0 * full_error).max(0.0)
+    } else if end.mean + 3.0 * end.error < waits
+        || !is_certain && end.mean + 3.0 * end.error < 0.35 * (full - 2.0 * full_error)
     {
         Kind::Policer
     } else {
@@ -530,7 +558,8 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     // A line that is always busy sends one frame right after the other: where what comes has holes
     // that no loss at any rate explains, something behind the queue drops. Jitter shortens a gap by
     // its range at most.
-    let gap = train.gap(settled.start..fine.end).filter(|_| kind == Kind::Queue);
+    let gap =
+        train.gap(settled.start..fine.end).filter(|_| kind == Kind::Queue && !train.reordered);
     let holes = gap.map(|gap| 1.0 - (gap + quiet.range) / frame_time);
     let unexplained = quiet.loss() + (CERTAIN * quiet.loss_error()).max(0.01);
     let kind = if holes.is_some_and(|holes| holes > unexplained) { Kind::Policer } else { kind };
@@ -549,9 +578,27 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
         delay: Duration::from_secs_f64(end.mean.max(over_end).max(0.0)),
         drops,
+        held: held / train.frame_bits,
         draining,
         too_slow: !busy,
         falling: falling || FINE * expected_bps > 1.25 * bps,
+    }
+}
+
+impl Estimate {
+    /// With what came through of denser frames, so many times the rate, where that is more. Says
+    /// whether it was certainly more.
+    pub(crate) fn raise(&mut self, through: &Through, times: f64, quiet: &Quiet) -> bool {
+        let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
+        let is_more = through.bps * (1.0 - error) > self.bps;
+        let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
+        // A bucket of less than two frames earns nothing from when it is full to the next frame.
+        let unearned = if self.held < 2.0 { 1.0 / times } else { 0.0 };
+        let at_most = bps / (1.0 - quiet.loss_at_most()) * (1.0 + error) / (1.0 - unearned);
+        self.bps = bps;
+        self.at_least = self.at_least.max(through.bps * (1.0 - error));
+        self.at_most = self.at_most.max(at_most);
+        is_more
     }
 }
 
@@ -567,12 +614,12 @@ struct Place {
 fn most_forgiven(train: &Train, bps: f64, before: usize) -> (f64, Place) {
     let (mut passed, mut frames) = (0.0, 0.0);
     let mut most = (0.0, Place { frames: 0.0, due: 0.0 });
-    for slice in &train.slices[..before] {
+    for (slice, next) in train.slices[..before].iter().zip(&train.slices[1..]) {
         passed += slice.arrived * train.frame_bits;
         frames += slice.frames;
-        let beyond = passed - bps * slice.due;
+        let beyond = passed - bps * next.due;
         if beyond > most.0 {
-            most = (beyond, Place { frames, due: slice.due });
+            most = (beyond, Place { frames, due: next.due });
         }
     }
     most

@@ -17,6 +17,8 @@ const UDP_HEADER_BYTES: u32 = 8;
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
 /// A step above the last rate that passed queues no more than three times its own length, which the
 /// time after it drains.
+/// Below it nothing is tried: a frame takes a tenth of a second.
+const LEAST_RATE_L2: f64 = 1e5;
 const GROWTH: f64 = 4.0;
 /// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
 const SENDS_MORE: f64 = 2.0;
@@ -32,7 +34,15 @@ const LOOK_FRAMES: f64 = 60.0;
 const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
-const TRAINS: u32 = 5;
+const TRAINS: u32 = 6;
+/// Over a line: what hides behind it forgives so long, and a tenth of the trains before.
+const HOLD: Duration = Duration::from_secs(2);
+/// A bucket of fewer frames is offered so many times its rate, of which it then passes a frame as
+/// soon as it has earned an eighth more than one; 150 of them are counted to a percent.
+const SHALLOW_FRAMES: f64 = 4.0;
+const DENSE: f64 = 8.0;
+const DENSE_FRAMES: f64 = 150.0;
+const DENSER: u32 = 3;
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
@@ -67,6 +77,7 @@ fn given(direction: Direction, cir: LayeredRate, packet: PacketLayout) -> Bottle
         kind: LimitKind::Unknown,
         trials: 0,
         base_loss: 0.0,
+        base_loss_within: None,
         overload_delay: None,
         overload_drops: false,
     }
@@ -99,6 +110,15 @@ struct Overload {
     frames: f64,
 }
 
+/// What came of offering more than a line carries for long.
+enum Held {
+    Queue(Estimate),
+    /// After a while less came through, at this rate.
+    Fell {
+        rate: f64,
+    },
+}
+
 impl<'a, 'b> Finder<'a, 'b> {
     fn new(
         run: &'a mut Run<'b>,
@@ -127,48 +147,111 @@ impl<'a, 'b> Finder<'a, 'b> {
         };
         self.look_closer(&mut over)?;
         let mut drain = over.knee.mul_f64(PAST_THE_KNEE);
-        let mut quiet: Option<Quiet> = None;
-        let mut best: Option<Estimate> = None;
-        for turn in 0..TRAINS {
+        let mut known: Option<(Estimate, Quiet)> = None;
+        let (mut quiet, mut has_held) = (None, false);
+        for _ in 0..TRAINS {
+            if known.is_some() && self.spent > BUDGET {
+                break;
+            }
             let (train, lasts) = self.train(&over, drain)?;
-            let (second, third) = (train.step(train.steps() - 2), train.step(train.steps() - 1));
-            let settled = second.start + second.len() / 4..second.end;
-            let (fast, slow) = (train.through(settled.clone()), train.through(third));
-            let offered = OVER * over.rate;
-            let floor = self.floor();
-            let is_over = train.loss(settled) > floor + 0.08
-                || train.fills(second)
-                || fast.bps < 0.9 * offered * (1.0 - floor);
-            if !is_over && offered < self.limit {
+            if !self.is_overload(&over, &train) {
                 // The first look was too low, or what forgives holds more than was taken out of it.
-                if slow.bps < 0.9 * fast.bps || over.offered <= offered {
-                    drain += lasts.mul_f64((offered / over.offered).min(1.0));
-                }
+                let offered = (OVER * over.rate).min(self.limit);
+                drain += lasts.mul_f64((offered / over.offered).min(1.0));
                 over.offered = over.offered.max(offered);
-                over.rate = (1.35 * over.rate).min(over.offered / 1.05);
+                over.rate = (1.35 * over.rate).min(over.offered / FINE);
                 continue;
             }
+            let half = train.through(train.step(train.steps() - 1)).bps / 2.0;
             let at_half = match quiet {
-                Some(quiet) if quiet.bps <= 0.75 * slow.bps => quiet,
-                _ => self.quiet(0.5 * slow.bps)?,
+                // Most of it is as quiet.
+                Some(Quiet { bps, .. }) if bps <= 1.5 * half => quiet,
+                _ => self.quiet(half)?,
+            };
+            let Some(at_half) = at_half else {
+                // Half of what came through is too much: a bucket that forgave is empty now.
+                over = Overload { offered: (2.0 * half).max(over.rate), rate: half / OVER, ..over };
+                (drain, known) = (MOST, None);
+                continue;
             };
             quiet = Some(at_half);
             let found = estimate(&train, over.rate, &at_half);
-            best = Some(found);
-            let last = turn + 1 == TRAINS || self.spent + lasts > BUDGET;
-            if last || !(found.draining || found.too_slow || found.falling) {
-                break;
-            }
+            known = Some((found, at_half));
             if found.draining {
                 drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
+            } else if found.kind == Kind::Queue && !has_held {
+                has_held = true;
+                match self.hold(&found, &at_half)? {
+                    Held::Queue(found) => known = Some((found, at_half)),
+                    Held::Fell { rate } => {
+                        over = Overload { offered: FINE * found.bps, rate, ..over };
+                        (drain, known, quiet) = (MOST, None, None);
+                        continue;
+                    }
+                }
+                break;
+            } else if !found.too_slow && !found.falling {
+                break;
             }
             // Just above the rate, where a queue in front of a policer has emptied.
             over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
         }
-        match (best, quiet) {
-            (Some(found), Some(quiet)) => Ok(self.found(&found, quiet.loss())),
-            _ => Ok(self.not_reached(whole(over.rate))),
+        let Some((mut found, quiet)) = known else { return Ok(self.unknown(&over)) };
+        if found.draining {
+            // The more is offered, the more comes, time after time: that is no rate of its own.
+            return Ok(self.unknown(&Overload { rate: found.bps, ..over }));
         }
+        if found.kind == Kind::Policer && found.held < SHALLOW_FRAMES {
+            self.offer_densely(&mut found, &quiet)?;
+        }
+        Ok(self.found(&found, &quiet))
+    }
+
+    /// Whether the second part of a train was more than what forgives and what limits let pass.
+    fn is_overload(&self, over: &Overload, train: &Train) -> bool {
+        let second = train.step(train.steps() - 2);
+        let settled = second.start + second.len() / 4..second.end;
+        let (offered, floor) = ((OVER * over.rate).min(self.limit), self.floor());
+        train.loss(settled.clone()) > floor + 0.08
+            || train.fills(second)
+            || train.through(settled).bps < 0.9 * offered * (1.0 - floor)
+            || offered >= self.limit
+    }
+
+    /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
+    /// queue in front of it shows how much it holds.
+    fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
+        let rate = (OVER * found.bps).min(self.limit);
+        let steps = [PaceStep { rate: whole(rate), lasts: HOLD }];
+        let stream = self.sound(&steps, HOLD.mul_f64(OVER - 1.0), "bottleneck, held")?;
+        let train = self.told(&stream, &steps)?;
+        let slices = train.whole().end;
+        let last = slices * 3 / 4..slices;
+        if let Some(rate) = train.fell(last.clone(), found, quiet) {
+            return Ok(Held::Fell { rate });
+        }
+        let drops = found.drops || train.loss(last.clone()) > quiet.loss() + 0.08;
+        let delay = found.delay.max(train.waits(last, quiet));
+        Ok(Held::Queue(Estimate { drops, delay, ..*found }))
+    }
+
+    /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
+    /// frame is not there yet: it lets its rate pass only of frames that come close together.
+    fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
+        for _ in 0..DENSER {
+            let rate = (DENSE * found.bps).min(self.limit);
+            let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
+            let lasts = lasts.clamp(Duration::from_millis(400), MOST);
+            let steps = [PaceStep { rate: whole(rate), lasts }];
+            let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
+            let train = self.told(&stream, &steps)?;
+            let slices = train.whole().end;
+            let through = train.through(slices / 10..slices);
+            if !found.raise(&through, rate / found.bps, quiet) || rate >= self.limit {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.
@@ -197,11 +280,12 @@ impl<'a, 'b> Finder<'a, 'b> {
             let over = train.overload(self.floor());
             let lost = train.lost(train.whole());
             let by_the_ends = stream.dropped_frames as f64 > lost / 2.0;
-            let nothing_passed = passed == 0.0 && over.loses && lost > frames / 2.0;
-            if arrived == 0.0 || nothing_passed {
-                if rate < 1e5 {
-                    return Err(self.nothing_arrives());
-                }
+            // What the first rate loses, the rate may be the cause of: what a lower one loses tells.
+            let may_be_over = passed == 0.0 && (train.overload(0.0).loses || over.grows);
+            if arrived == 0.0 && rate < LEAST_RATE_L2 {
+                return Err(self.nothing_arrives());
+            }
+            if arrived == 0.0 || may_be_over && rate >= LEAST_RATE_L2 {
                 rate /= 8.0;
                 continue;
             }
@@ -221,12 +305,14 @@ impl<'a, 'b> Finder<'a, 'b> {
                     frames: train.arrived(half),
                 }));
             }
-            let was_last = rate >= self.limit && lasts >= RAMP_LAST;
-            if was_last || sent <= most_sent * SENDS_MORE && passed < self.limit {
+            if passed >= self.limit {
                 return Ok(Err(whole(train.through(train.whole()).bps)));
             }
             self.passed = (self.passed.0 + frames, self.passed.1 + lost);
-            (passed, most_sent) = (rate, sent);
+            if sent < 0.9 * rate && sent <= most_sent * SENDS_MORE {
+                self.limit = sent.max(most_sent);
+            }
+            (passed, most_sent) = (rate, sent.max(most_sent));
             rate = (rate * GROWTH).min(self.limit);
         }
     }
@@ -282,25 +368,27 @@ impl<'a, 'b> Finder<'a, 'b> {
     }
 
     /// Half of what gets through: what is lost and delayed there, the rate is not the cause of.
-    fn quiet(&mut self, rate: f64) -> Result<Quiet, Abort> {
+    /// `None` where even that was too much.
+    fn quiet(&mut self, rate: f64) -> Result<Option<Quiet>, Abort> {
         let lasting = |frames: f64| {
             let needed = self.frame_time(rate).as_secs_f64() * frames;
             Duration::from_secs_f64(needed.clamp(1.0, 2.0))
         };
         let (first, more) = (lasting(800.0), lasting(2000.0));
-        let quiet = self.quiet_for(rate, first)?;
+        let Some(quiet) = self.quiet_for(rate, first)? else { return Ok(None) };
         // A loss is known by its count: more of it where there is any.
         if quiet.lost > 0.0 && quiet.frames < 4000.0 {
-            return Ok(quiet.and(&self.quiet_for(rate, more)?));
+            return Ok(self.quiet_for(rate, more)?.map(|other| quiet.and(&other)));
         }
-        Ok(quiet)
+        Ok(Some(quiet))
     }
 
-    fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Quiet, Abort> {
+    fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Option<Quiet>, Abort> {
         let steps = [PaceStep { rate: whole(rate), lasts }];
         let stream = self.sound(&steps, Duration::ZERO, "loss at half the rate")?;
         let train = self.told(&stream, &steps)?;
-        Quiet::of(&train, rate).ok_or_else(|| self.nothing_arrives())
+        let over = train.overload(self.floor());
+        Ok(Quiet::of(&train, rate).filter(|_| !over.loses && !over.grows))
     }
 
     /// A trial that was not sent as planned, or that a receiver could not follow, says nothing and
@@ -359,7 +447,7 @@ impl<'a, 'b> Finder<'a, 'b> {
         Duration::from_secs_f64(self.frame_bits() / rate.max(1.0))
     }
 
-    fn found(&self, found: &Estimate, base_loss: f64) -> Bottleneck {
+    fn found(&self, found: &Estimate, quiet: &Quiet) -> Bottleneck {
         let kind = match found.kind {
             Kind::Policer => LimitKind::Policer,
             Kind::Queue => LimitKind::Queue,
@@ -370,7 +458,8 @@ impl<'a, 'b> Finder<'a, 'b> {
         Bottleneck {
             overload_delay,
             overload_drops: found.drops,
-            base_loss,
+            base_loss: quiet.loss(),
+            base_loss_within: Some(quiet.loss_within()),
             ..self.bottleneck(rates, kind)
         }
     }
@@ -379,6 +468,12 @@ impl<'a, 'b> Finder<'a, 'b> {
         let reached = reached.as_bps() as f64;
         let rates = [reached, reached, f64::INFINITY];
         self.bottleneck(rates, LimitKind::NotReached)
+    }
+
+    /// Between what came through at last and what was too much.
+    fn unknown(&self, over: &Overload) -> Bottleneck {
+        let least = over.rate.min(over.offered) / OVER;
+        self.bottleneck([over.rate, least, over.offered], LimitKind::Unknown)
     }
 
     /// Of a rate with its interval.
@@ -402,6 +497,7 @@ impl<'a, 'b> Finder<'a, 'b> {
             kind,
             trials: self.trials,
             base_loss: 0.0,
+            base_loss_within: None,
             overload_delay: None,
             overload_drops: false,
         }

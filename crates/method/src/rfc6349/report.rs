@@ -40,6 +40,8 @@ pub struct Bottleneck {
     pub trials: u32,
     /// Loss that does not depend on the rate.
     pub base_loss: f64,
+    /// The interval that holds the truth of it in 95 of 100 cases; `None` where it was not measured.
+    pub base_loss_within: Option<(f64, f64)>,
     /// Growth of the one-way delay while more was offered than fits.
     pub overload_delay: Option<Duration>,
     /// Frames were dropped by then, so that a queue was full.

@@ -35,7 +35,9 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         },
         "kind": limit.kind.to_string(),
         "trials": limit.trials,
-        "base_loss_percent": 100.0 * limit.base_loss,
+        "base_loss_percent": limit.base_loss_within.map(|_| 100.0 * limit.base_loss),
+        "base_loss_percent_at_least": limit.base_loss_within.map(|(least, _)| 100.0 * least),
+        "base_loss_percent_at_most": limit.base_loss_within.map(|(_, most)| 100.0 * most),
         "overload_delay_ms": limit.overload_delay.map(ms),
         "overload_drops": limit.overload_drops,
     })

@@ -16,6 +16,7 @@ fn limit(rate: LayeredRate, kind: LimitKind, overload_delay: Option<Duration>) -
         kind,
         trials: 10,
         base_loss: 0.0,
+        base_loss_within: None,
         overload_delay,
         overload_drops: true,
     };

@@ -28,6 +28,7 @@ fn limit(kind: LimitKind) -> Bottleneck {
         kind,
         trials: 10,
         base_loss: 0.0,
+        base_loss_within: None,
         overload_delay: None,
         overload_drops: false,
     }
