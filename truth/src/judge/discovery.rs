@@ -86,11 +86,22 @@ fn two(step: &Value, bucket: &Bucket, right: [f64; 2], grain: f64) -> Vec<Figure
     } else {
         Figure::unknown("excess", text)
     };
+    let truth = cbs_bytes + ebs_bytes;
+    let wasted = wasted_bytes(bucket, grain);
+    let both = Right { truth, from: truth - wasted, to: truth, grain: 2.0 * grain };
     vec![
         compared("CIR", rate, Right::within(cir_bps + eir_bps, right)),
-        compared("CBS", depth, Right::exactly(cbs_bytes + ebs_bytes).by(2.0 * grain)),
+        compared("CBS", depth, both),
         excess,
     ]
+}
+
+/// While a burst empties the committed bucket the other one is full, and what would refill it is lost:
+/// by as much both together seem less deep, if the burst comes as fast as the port sends.
+fn wasted_bytes(bucket: &Bucket, frame_bytes: f64) -> f64 {
+    let fed_bps = bucket.fed_frames_s * 8.0 * frame_bytes;
+    let empties_s = 8.0 * bucket.cbs_bytes / (fed_bps - bucket.cir_bps);
+    bucket.eir_bps / 8.0 * empties_s
 }
 
 /// Whether the document says that there is no second bucket like this one: whose share of both rates

@@ -23,6 +23,7 @@
 
 mod bursts;
 mod discovery;
+mod throughput;
 mod transfers;
 
 use serde_json::Value;
@@ -89,7 +90,10 @@ pub(crate) fn judge(method: Method, network: &Network, facts: &Facts, ran: &Ran)
     let figures = match method {
         Method::Test => transfers::figures(network, facts, &ran.document),
         Method::Discover => discovery::figures(network, facts, &ran.document),
-        Method::Burst => bursts::figures(facts, ran),
+        Method::Rfc2544 => throughput::figures(network, facts, &ran.document),
+        Method::Burst | Method::Rfc7640 | Method::Y1564 => {
+            bursts::figures(method, network, facts, ran)
+        }
     };
     let status = text(&ran.document, "/verdict/status");
     let is_valid = ran.document.pointer("/validity/ok") != Some(&Value::Bool(false));

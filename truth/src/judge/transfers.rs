@@ -48,7 +48,7 @@ pub(super) fn path_mtu(facts: &Facts, step: &Value) -> Vec<Figure> {
 
 /// The smallest of many probes lies between the least that jitter allows and its mean. Clocks of
 /// both ends take part in none of it; what a troubled host adds is part of the round trip that it has.
-fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
+pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
     const GRAIN_MS: f64 = 0.02;
     let said = Said::of(step, "rtt_min_ms")?;
     let [least, mean] = facts.rtt_s.map(|seconds| 1e3 * seconds);
@@ -129,7 +129,8 @@ fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     }
     let truth = 8.0 * segment_bytes * way.frames_s;
     let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
-    let forgiven = 8.0 * (depth + way.released_bytes) / lasts_s;
+    // An interval may begin right before a segment and end right behind one.
+    let forgiven = 8.0 * (depth + way.released_bytes + segment_bytes) / lasts_s;
     let most = truth * way.right[1] + forgiven;
     let possible = Right { truth, from: 0.0, to: most, grain: 0.0 };
     let possible = Figure { error: None, ..possible.judged("throughput", carried) };
