@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::transfers::path_mtu;
-use super::{Figure, Right, Said, State, lost_at_any_rate, number, steps, text};
+use super::{Figure, Right, Said, State, compared, lost_at_any_rate, number, steps, text};
 use crate::facts::{Bucket, Facts, Kind, Way};
 use crate::method::direction_of;
 use crate::network::Network;
@@ -60,10 +60,6 @@ fn policer(way: &Way, step: &Value) -> Vec<Figure> {
         figures.push(Figure::of("excess", false, "a second bucket said, there is one"));
     }
     figures
-}
-
-fn compared(name: &'static str, said: Option<Said>, right: Right) -> Figure {
-    said.map_or_else(|| Figure::unknown(name, "not said"), |said| right.judged(name, said))
 }
 
 /// Two buckets: both as they are, or both together with no word on whether there is a second one.

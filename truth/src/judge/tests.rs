@@ -88,6 +88,32 @@ fn a_figure_that_is_off_within_its_own_interval_leaves_the_question_open() {
 }
 
 #[test]
+fn bounds_without_a_figure_leave_the_question_open_unless_the_truth_is_beyond_them() {
+    let with = |key: &str, bound: f64| {
+        let mut step = bottleneck(0.0, "unknown");
+        step["rate_bps"] = Value::Null;
+        step[key] = json!(bound);
+        class_of(&policed(), step)
+    };
+    assert_eq!(with("rate_bps_at_least", 39e6), Class::Unknown);
+    assert_eq!(with("rate_bps_at_least", 41e6), Class::Wrong);
+    assert_eq!(with("rate_bps_at_most", 41e6), Class::Unknown);
+    assert_eq!(with("rate_bps_at_most", 39e6), Class::Wrong);
+}
+
+/// 100 Mbit/s on the line are 98.6996 Mbit/s of frames.
+#[test]
+fn a_rate_is_compared_at_the_layer_that_it_names() {
+    let at = |layer: &str, bps: f64| {
+        let mut step = bottleneck(bps, "queue");
+        step["layer"] = json!(layer);
+        class_of(&line(), step)
+    };
+    assert_eq!((at("l1", 100e6), at("l2", 98.7e6)), (Class::Right, Class::Right));
+    assert_eq!((at("l3", 97.53e6), at("l1", 97.53e6)), (Class::Right, Class::Wrong));
+}
+
+#[test]
 fn a_limit_that_was_not_reached_leaves_the_question_open_unless_more_is_claimed_than_there_is() {
     assert_eq!(class_of(&policed(), bottleneck(20e6, "not_reached")), Class::Unknown);
     assert_eq!(class_of(&policed(), bottleneck(60e6, "not_reached")), Class::Wrong);

@@ -40,7 +40,7 @@ fn throughput(way: &Way, step: &Value) -> Figure {
     let right = Right::within(way.frames_s, way.right);
     if way.loss > 0.0 {
         let bound = Right { from: 0.0, ..right };
-        return Figure { error: None, ..bound.judged(NAME, said) };
+        return bound.judged(NAME, said).bound();
     }
     right.judged(NAME, said)
 }
