@@ -15,15 +15,15 @@ use crate::network::{HostTroubles, Network};
 
 /// Draws network `index` of a seed.
 ///
-/// Rates are spread evenly over the orders of magnitude from 1 Mbit/s up, but only one network in
-/// twenty is faster than 1 Gbit/s: a simulated second costs in proportion to its frames.
+/// Rates are spread evenly over the orders of magnitude from 1 Mbit/s to 1 Gbit/s, and one network in
+/// ten is faster, up to 9 Gbit/s: a simulated second costs in proportion to its frames.
 pub(crate) fn network(seed: u64, index: u64) -> Network {
     let mut dice = Dice::new(seed, index);
     let frame = Frame::drawn(&mut dice);
     let rtt_s = dice.log(0.0002, 0.3);
     let there = dice.between(0.3, 0.7);
     let delays_s = [rtt_s * there, rtt_s * (1.0 - there)];
-    let is_fast = dice.happens(0.05);
+    let is_fast = dice.happens(0.1);
     let rate = if is_fast { dice.log(1e9, 9e9) } else { dice.log(1e6, 1e9) };
     // Upload and download differ in two of five, by up to 1:50.
     let slower = if dice.happens(0.4) { dice.log(1.05, 50.0) } else { 1.0 };
@@ -281,16 +281,18 @@ impl Parts {
     }
 
     fn shape(&self, frame: &Frame, bps: f64) -> ShapeSpec {
-        // With room for no more than a few frames, what exceeds is dropped at once: to whoever looks
-        // from the ends that is a policer.
+        // With a queue much smaller than its bucket, a shaper drops what exceeds nearly at once: to
+        // whoever looks from the ends that is a policer.
         const LEAST_QUEUE_FRAMES: u64 = 10;
         let burst_bytes = self.bytes(frame, self.depth, bps, 0.1);
         let drawn = self.queue(frame, bps);
+        let frame_bytes = u64::from(frame.bytes());
+        let least_bytes = burst_bytes.max(LEAST_QUEUE_FRAMES * frame_bytes);
         let limit = match drawn.limit {
-            QueueLimit::Bytes(bytes) => {
-                QueueLimit::Bytes(bytes.max(LEAST_QUEUE_FRAMES * u64::from(frame.bytes())))
+            QueueLimit::Bytes(bytes) => QueueLimit::Bytes(bytes.max(least_bytes)),
+            QueueLimit::Packets(packets) => {
+                QueueLimit::Packets(packets.max(least_bytes.div_ceil(frame_bytes)))
             }
-            QueueLimit::Packets(packets) => QueueLimit::Packets(packets.max(LEAST_QUEUE_FRAMES)),
         };
         ShapeSpec { rate: rate(bps), burst_bytes, queue: QueueSpec { limit, ..drawn } }
     }

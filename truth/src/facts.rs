@@ -95,6 +95,8 @@ pub(crate) struct Way {
     pub(crate) has_codel: bool,
     /// How long a megabyte waits that comes all at once to the lines and shapers of the direction.
     pub(crate) waits_s_per_megabyte: f64,
+    /// What the bucket lets through at once finds room in every queue behind the sender's own.
+    pub(crate) carries_bursts: bool,
     /// Of frames, at any rate.
     pub(crate) loss: f64,
     /// The next to limit carries so many times more.
@@ -139,6 +141,7 @@ impl Way {
             queue_s,
             has_codel,
             waits_s_per_megabyte: waits_s_per_megabyte(&stages, frame_bytes),
+            carries_bursts: bucket.is_some_and(|bucket| carries(&stages, &bucket)),
             loss: 1.0 - survivors(links),
             headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
         }
@@ -355,6 +358,30 @@ fn queue(element: &Element<'_>, frames_s: f64, frame_bytes: u32) -> (f64, bool) 
         QueueLimit::Bytes(bytes) => (bytes as f64 / f64::from(frame_bytes)).floor(),
     };
     (frames / frames_s, queue.aqm != Aqm::Fifo)
+}
+
+/// Whether what the bucket holds, as small frames that follow each other as fast as they can, finds room
+/// in every queue but the first one, which is the sender's own: what comes faster than a line takes it
+/// waits. An active queue may drop some of it, so that this is not known.
+fn carries(stages: &[Stage<'_>], bucket: &Bucket) -> bool {
+    const SMALL_FRAME_BYTES: f64 = 256.0;
+    let depth_bytes = bucket.cbs_bytes + bucket.ebs_bytes;
+    let mut fastest = stages.first().map_or(f64::INFINITY, |stage| stage.frames_s);
+    for stage in stages.iter().skip(1) {
+        let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = stage.element else {
+            continue;
+        };
+        let waiting_bytes = depth_bytes * (1.0 - stage.frames_s / fastest).max(0.0);
+        let has_room = match queue.limit {
+            QueueLimit::Bytes(bytes) => waiting_bytes <= bytes as f64,
+            QueueLimit::Packets(packets) => waiting_bytes <= packets as f64 * SMALL_FRAME_BYTES,
+        };
+        if waiting_bytes > 0.0 && (!has_room || queue.aqm != Aqm::Fifo) {
+            return false;
+        }
+        fastest = fastest.min(stage.frames_s);
+    }
+    true
 }
 
 /// What comes at once waits for the slowest line or shaper; it comes to those behind that as it left it.

@@ -72,7 +72,9 @@ fn run(options: &Options) -> anyhow::Result<Vec<String>> {
     if !matches!(options.which, Which::Drawn { .. }) {
         outcomes.iter().try_for_each(|outcome| out.write_all(one(outcome).as_bytes()))?;
     }
-    out.write_all(table::text(&outcomes).as_bytes())?;
+    if !matches!(options.which, Which::Only { .. }) {
+        out.write_all(table::text(&outcomes).as_bytes())?;
+    }
     if let Some(file) = &options.json {
         let text = table::json(&outcomes).to_string();
         std::fs::write(file, text).with_context(|| file.display().to_string())?;

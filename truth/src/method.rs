@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use fp_method::{burst, rfc6349};
-use fp_model::{Abort, Direction, Family, HostFacts, Layer, LayeredRate, Rate};
+use fp_method::{burst, rfc2544, rfc6349, rfc7640, y1564};
+use fp_model::{Abort, Direction, Dscp, Family, FrameSizes, HostFacts, Layer, LayeredRate, Rate};
 use fp_net::sim::SimTestbed;
 use fp_report::{Labels, Run, Work};
 use serde_json::Value;
@@ -19,18 +19,28 @@ pub(crate) enum Method {
     Test,
     /// What policer there is.
     Discover,
-    /// Whether a known policer is as sold; judged of downloads.
+    /// Whether a known policer is as sold; of downloads, as the two below.
     Burst,
+    /// Throughput of three frame lengths and that of the path MTU.
+    Rfc2544,
+    /// The policer.
+    Rfc7640,
+    /// One service, by itself and for a while.
+    Y1564,
 }
 
 impl Method {
-    pub(crate) const ALL: [Self; 3] = [Self::Test, Self::Discover, Self::Burst];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Test, Self::Discover, Self::Burst, Self::Rfc2544, Self::Rfc7640, Self::Y1564];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::Discover => "discover",
             Self::Burst => "burst",
+            Self::Rfc2544 => "rfc2544",
+            Self::Rfc7640 => "rfc7640",
+            Self::Y1564 => "y1564",
         }
     }
 
@@ -54,7 +64,7 @@ pub(crate) struct Ran {
     pub(crate) sold: Option<Sold>,
 }
 
-/// What the burst test is told of a policer.
+/// What a method is told of a policer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sold {
     pub(crate) cir_bps: f64,
@@ -63,13 +73,26 @@ pub(crate) struct Sold {
     pub(crate) is_true: bool,
 }
 
+/// Half a minute is what the command line allows a bucket to take to fill.
+const FILLS_IN_S: f64 = 30.0;
+/// In trials of ten seconds, a bucket of more forgives a rate that is a tenth too high.
+const FORGIVES_S: f64 = 0.3;
+/// Bursts of whole frames are shorter than the bucket by up to a frame: in fewer, that hides a rate that
+/// is a tenth too high.
+const LEAST_FRAMES: f64 = 50.0;
+
 impl Sold {
-    /// What the burst test is told of a network with this policer: of every third seed too high a CIR, of
-    /// the next ones too large a CBS. By a tenth and by half, which no tolerance covers.
-    fn of(bucket: &Bucket, seed: u64) -> Self {
+    /// What is told of a network with this policer: of every third seed a CIR too high by a tenth, of the
+    /// next ones a CBS half as large again as the longest burst that the policer lets through, which is
+    /// more than its bucket by what comes back meanwhile. No tolerance covers either.
+    fn of(bucket: &Bucket, frame_bytes: u32, seed: u64) -> Self {
+        let is_shallow = 8.0 * bucket.cbs_bytes <= FORGIVES_S * bucket.cir_bps;
+        let is_whole = bucket.cbs_bytes >= LEAST_FRAMES * f64::from(frame_bytes);
+        let fed_bps = 8.0 * bucket.fed_frames_s * f64::from(frame_bytes);
+        let spent = 1.0 - bucket.cir_bps / fed_bps;
         let [cir, cbs] = match seed % 3 {
-            0 => [1.1, 1.0],
-            1 => [1.0, 1.5],
+            0 if is_shallow && is_whole => [1.1, 1.0],
+            1 if is_whole && spent > 0.2 => [1.0, 1.5 / spent],
             _ => [1.0, 1.0],
         };
         Self {
@@ -85,33 +108,24 @@ impl Sold {
     }
 }
 
+/// What a method says and why there is no more of it.
+type Said = (Work, Result<(), Abort>);
+
 /// Runs the method over the network; `None` where it has nothing to do there: there is nothing to sell
 /// where no policer of one bucket limits, or one that takes half a minute to fill.
 pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ran> {
-    let (mtu_bytes, family) = (interface_mtu_bytes(network), network.family);
+    let sold = match method {
+        Method::Test | Method::Discover | Method::Rfc2544 => None,
+        Method::Burst | Method::Rfc7640 | Method::Y1564 => Some(sold(method, network, facts)?),
+    };
     let mut bed = SimTestbed::new(&network.path, network.seed);
     if let Some(trouble) = network.trouble {
         bed = bed.with_trouble(trouble.of_hosts());
     }
-    let sold = match method {
-        Method::Test | Method::Discover => None,
-        Method::Burst => Some(sold(network, facts)?),
-    };
-    let outcome = catch_unwind(AssertUnwindSafe(|| match (method, sold) {
-        (Method::Test, _) => {
-            let plan = rfc6349::Plan::new(family, mtu_bytes);
-            let (report, end) = rfc6349::run(&plan, &mut bed);
-            (Work::Rfc6349 { plan, report }, end)
-        }
-        (Method::Discover | Method::Burst, sold) => {
-            let plan = burst_plan(family, mtu_bytes, sold, facts);
-            let (report, end) = burst::run(&plan, &mut bed);
-            (Work::Burst { plan, report }, end)
-        }
-    }));
+    let outcome = catch_unwind(AssertUnwindSafe(|| said(method, sold, network, facts, &mut bed)));
     let (took, happenings) = (bed.simulated(), bed.happenings());
     let (document, ended_by) = match outcome {
-        Ok((work, end)) => (document(work, took), end.err().map(|abort: Abort| abort.to_string())),
+        Ok((work, end)) => (document(work, took), end.err().map(|abort| abort.to_string())),
         Err(panic) => {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -121,29 +135,84 @@ pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ra
     Some(Ran { document, ended_by, took, happenings, sold })
 }
 
-/// Half a minute is what the command line allows a bucket to take to fill.
-const FILLS_IN_S: f64 = 30.0;
+fn said(
+    method: Method,
+    sold: Option<Sold>,
+    network: &Network,
+    facts: &Facts,
+    bed: &mut SimTestbed,
+) -> Said {
+    let (mtu_bytes, family) = (interface_mtu_bytes(network), network.family);
+    match (method, sold) {
+        (Method::Test, _) => {
+            let plan = rfc6349::Plan::new(family, mtu_bytes);
+            let (report, end) = rfc6349::run(&plan, bed);
+            (Work::Rfc6349 { plan, report }, end)
+        }
+        (Method::Rfc2544, _) => {
+            let plan = rfc2544::Plan {
+                tests: vec![rfc2544::Test::Throughput],
+                frame_lengths_bytes: RFC2544_FRAMES_BYTES.into(),
+                rate_cap_l1: rate_cap(facts),
+                ..rfc2544::Plan::new(family, mtu_bytes)
+            };
+            let (report, end) = rfc2544::run(&plan, bed);
+            (Work::Rfc2544 { plan, report }, end)
+        }
+        (Method::Rfc7640, Some(sold)) => {
+            let plan = rfc7640_plan(family, mtu_bytes, sold, facts);
+            let (report, end) = rfc7640::run(&plan, bed);
+            (Work::Rfc7640 { plan, report }, end)
+        }
+        (Method::Y1564, Some(sold)) => {
+            let plan = y1564_plan(family, mtu_bytes, sold, facts);
+            let (report, end) = y1564::run(&plan, bed);
+            (Work::Y1564 { plan, report }, end)
+        }
+        (Method::Discover | Method::Burst | Method::Rfc7640 | Method::Y1564, sold) => {
+            let plan = burst_plan(family, mtu_bytes, sold, facts);
+            let (report, end) = burst::run(&plan, bed);
+            (Work::Burst { plan, report }, end)
+        }
+    }
+}
 
-fn sold(network: &Network, facts: &Facts) -> Option<Sold> {
+/// What the method is told of the download's policer.
+fn sold(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
     let way = &facts.download;
     let is_limit = way.kinds == [Kind::Policer];
-    // There is no word for frames without their FCS.
-    let can_be_said = |bucket: &Bucket| bucket.offset_bytes != -4;
+    let can_be_said = |bucket: &Bucket| match method {
+        // There is no word for frames without their FCS.
+        Method::Burst => bucket.offset_bytes != -4,
+        _ => bucket.offset_bytes == 0,
+    };
     let bucket = way.bucket.filter(|bucket| is_limit && bucket.eir_bps == 0.0)?;
     let bucket = Some(bucket).filter(can_be_said)?;
     let sold = if network.methods.is_empty() {
-        Sold::of(&bucket, network.seed)
+        Sold::of(&bucket, way.frame_bytes, network.seed)
     } else {
         Sold::exactly(&bucket)
     };
     let fed_bps = 8.0 * bucket.fed_frames_s * f64::from(way.frame_bytes);
+    // The policing step of a service offers a quarter more than its CIR.
+    let room = if method == Method::Y1564 { 1.4 } else { 1.12 };
     let can_be_tested =
-        sold.cbs_bytes as f64 * 8.0 <= FILLS_IN_S * sold.cir_bps && sold.cir_bps <= 0.9 * fed_bps;
+        sold.cbs_bytes as f64 * 8.0 <= FILLS_IN_S * sold.cir_bps && sold.cir_bps * room <= fed_bps;
     can_be_tested.then_some(sold)
 }
 
 /// Frame lengths of the burst test: the command line's are eight, which takes long and adds no case.
-const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
+pub(crate) const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
+/// The same of RFC 2544's seven.
+const RFC2544_FRAMES_BYTES: [u32; 2] = [256, 1518];
+
+/// RFC 2544's trials begin at the rate of the port, which may be a thousand times that of the path: three
+/// times the faster direction's leaves the method as much to find, for far fewer frames.
+fn rate_cap(facts: &Facts) -> Rate {
+    const ABOVE: f64 = 3.0;
+    let fastest_bps = facts.download.rate_bps(20).max(facts.upload.rate_bps(20));
+    Rate::bps((ABOVE * fastest_bps) as u64).min(Rate::mbps(10_000))
+}
 
 fn burst_plan(family: Family, mtu_bytes: u32, sold: Option<Sold>, facts: &Facts) -> burst::Plan {
     let Some(Sold { cir_bps, cbs_bytes, .. }) = sold else {
@@ -159,10 +228,60 @@ fn burst_plan(family: Family, mtu_bytes: u32, sold: Option<Sold>, facts: &Facts)
     let fits = |bytes: &u32| f64::from(*bytes) + 20.0 <= cbs_bytes as f64;
     let fitting: Vec<u32> = BURST_FRAMES_BYTES.into_iter().filter(fits).collect();
     let frame_bytes = if fitting.is_empty() { vec![cbs_bytes as u32 - 20] } else { fitting };
-    burst::Plan {
-        frame_bytes,
-        ways: burst::Ways::Download,
-        ..burst::Plan::new(family, mtu_bytes, goal)
+    let plan = burst::Plan::new(family, mtu_bytes, goal);
+    burst::Plan { frame_bytes, ways: burst::Ways::Download, ..plan }
+}
+
+/// The longest frame of an Ethernet that the path and the bucket take.
+fn longest_frame_bytes(sold: Sold, facts: &Facts) -> u32 {
+    let held = u32::try_from(sold.cbs_bytes).unwrap_or(u32::MAX);
+    facts.download.frame_bytes.min(1518).min(held)
+}
+
+fn rfc7640_plan(family: Family, mtu_bytes: u32, sold: Sold, facts: &Facts) -> rfc7640::Plan {
+    let policer = rfc7640::PolicerPlan {
+        cir_l2: Rate::bps(sold.cir_bps as u64),
+        cbs_bytes: sold.cbs_bytes,
+        eir_l2: Rate::ZERO,
+        ebs_bytes: 0,
+    };
+    rfc7640::Plan {
+        policer: Some(policer),
+        directions: rfc7640::Directions::Download,
+        frame_bytes: longest_frame_bytes(sold, facts),
+        ..rfc7640::Plan::new(family, mtu_bytes)
+    }
+}
+
+/// Of the frames of a service, that may be lost.
+pub(crate) const SERVICE_LOSS: f64 = 0.001;
+
+fn y1564_plan(family: Family, mtu_bytes: u32, sold: Sold, facts: &Facts) -> y1564::Plan {
+    let criteria =
+        y1564::Criteria { flr: SERVICE_LOSS, ftd: None, fdv: None, availability_percent: None };
+    let frames = y1564::Frames {
+        sizes: FrameSizes::fixed(longest_frame_bytes(sold, facts)),
+        eir_l2: Rate::ZERO,
+        cbs_bytes: Some(sold.cbs_bytes),
+        ebs_bytes: None,
+        colours: y1564::Colours::Blind,
+        criteria,
+    };
+    let service = y1564::Service {
+        name: "sold".into(),
+        directions: y1564::Directions::Download,
+        vlan_tags: 0,
+        dscp: Dscp::BEST_EFFORT,
+        dscp_received: None,
+        cir_l2: Rate::bps(sold.cir_bps as u64),
+        traffic: y1564::Traffic::Frames(frames),
+    };
+    y1564::Plan {
+        family,
+        interface_mtu_bytes: mtu_bytes,
+        services: vec![service],
+        configuration: Some(y1564::Configuration::default()),
+        performance: Some(Duration::from_secs(10)),
     }
 }
 
@@ -186,5 +305,39 @@ pub(crate) fn direction_of(text: &str) -> Option<Direction> {
         "download" => Some(Direction::Download),
         "upload" => Some(Direction::Upload),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 40 Mbit/s and 121,440 bytes, 80 full frames, behind 1 Gbit/s.
+    const BUCKET: Bucket = Bucket {
+        cir_bps: 40e6,
+        cbs_bytes: 121_440.0,
+        eir_bps: 0.0,
+        ebs_bytes: 0.0,
+        offset_bytes: 0,
+        is_marked: false,
+        fed_frames_s: 81_274.4,
+    };
+
+    #[test]
+    fn every_third_policer_is_sold_with_too_high_a_rate_or_too_large_a_bucket() {
+        let [rate, depth, truth] = [0, 1, 2].map(|seed| Sold::of(&BUCKET, 1518, seed));
+        let sold = Sold { cir_bps: 44e6, cbs_bytes: 121_440, is_true: false };
+        assert_eq!(rate, sold);
+        // The line carries 986.996 Mbit/s of frames: 1.5 / (1 - 40 / 986.996) buckets are 1.563358.
+        assert_eq!((depth.cbs_bytes, depth.is_true), (189_854, false));
+        assert_eq!(truth, Sold { cir_bps: 40e6, cbs_bytes: 121_440, is_true: true });
+    }
+
+    #[test]
+    fn nothing_is_made_up_that_the_policer_would_forgive() {
+        let shallow = Bucket { cbs_bytes: 15_180.0, ..BUCKET };
+        let deep = Bucket { cbs_bytes: 10e6, ..BUCKET };
+        assert!((0..3).all(|seed| Sold::of(&shallow, 1518, seed).is_true));
+        assert!(Sold::of(&deep, 1518, 0).is_true);
     }
 }

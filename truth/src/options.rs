@@ -12,7 +12,7 @@ usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table] [--meth
   --count N       so many random networks (300)
   --only INDEX    this one of them, with every figure
   --table         the named networks instead
-  --method M,…    test, discover, burst (all)
+  --method M,…    test, discover, burst, rfc2544, rfc7640, y1564 (all)
   --json FILE     every run with every figure
   --files FOLDER  lab files of the networks that something was wrong of (target/truth)
   --…-max P       more percent of a method's runs are a failure; unknown: without loss, jitter and host

@@ -120,7 +120,8 @@ fn headline_errors(run: &Outcome) -> Vec<f64> {
 }
 
 fn coverage(run: &Outcome) -> Vec<bool> {
-    run.judgement.figures.iter().filter_map(|figure| figure.covers).collect()
+    let figures = run.judgement.figures.iter().filter(|figure| !figure.is_aside);
+    figures.filter_map(|figure| figure.covers).collect()
 }
 
 /// How often each figure was said, wrong, and how well its interval covers.

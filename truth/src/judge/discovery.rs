@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::transfers::path_mtu;
-use super::{Figure, Right, Said, State, lost_at_any_rate, number, steps, text};
+use super::{Figure, Right, Said, State, compared, lost_at_any_rate, number, steps, text};
 use crate::facts::{Bucket, Facts, Kind, Way};
 use crate::method::direction_of;
 use crate::network::Network;
@@ -62,10 +62,6 @@ fn policer(way: &Way, step: &Value) -> Vec<Figure> {
     figures
 }
 
-fn compared(name: &'static str, said: Option<Said>, right: Right) -> Figure {
-    said.map_or_else(|| Figure::unknown(name, "not said"), |said| right.judged(name, said))
-}
-
 /// Two buckets: both as they are, or both together with no word on whether there is a second one.
 fn two(step: &Value, bucket: &Bucket, right: [f64; 2], grain: f64) -> Vec<Figure> {
     let Bucket { cir_bps, cbs_bytes, eir_bps, ebs_bytes, is_marked, .. } = *bucket;
@@ -86,11 +82,22 @@ fn two(step: &Value, bucket: &Bucket, right: [f64; 2], grain: f64) -> Vec<Figure
     } else {
         Figure::unknown("excess", text)
     };
+    let truth = cbs_bytes + ebs_bytes;
+    let wasted = wasted_bytes(bucket, grain);
+    let both = Right { truth, from: truth - wasted, to: truth, grain: 2.0 * grain };
     vec![
         compared("CIR", rate, Right::within(cir_bps + eir_bps, right)),
-        compared("CBS", depth, Right::exactly(cbs_bytes + ebs_bytes).by(2.0 * grain)),
+        compared("CBS", depth, both),
         excess,
     ]
+}
+
+/// While a burst empties the committed bucket the other one is full, and what would refill it is lost:
+/// by as much both together seem less deep, if the burst comes as fast as the port sends.
+fn wasted_bytes(bucket: &Bucket, frame_bytes: f64) -> f64 {
+    let fed_bps = bucket.fed_frames_s * 8.0 * frame_bytes;
+    let empties_s = 8.0 * bucket.cbs_bytes / (fed_bps - bucket.cir_bps);
+    bucket.eir_bps / 8.0 * empties_s
 }
 
 /// Whether the document says that there is no second bucket like this one: whose share of both rates

@@ -20,9 +20,20 @@
 //! wrong if nothing of that kind is on the path.
 //!
 //! What is a right answer where there are several is said in [`crate::facts`].
+//!
+//! What each method states, and what of it is judged:
+//!
+//! - `test`: path MTU, least round trip, bottleneck (rate, kind, base loss), that no transfer in one
+//!   direction carried more than there is, verdict, causes. Its ideals stand beside, as an aside.
+//! - `discover`: path MTU, kind, CIR, CBS, EIR, EBS, charge; rate and bucket of a shaper; the line and
+//!   the loss where no policer was found, which is honest if a full bucket passes what was sent.
+//! - `burst`, `rfc7640`, `y1564` are told of a policer, truly or not: one as sold passes, another fails;
+//!   where the path itself is at fault, they may fail one as sold (`bursts`). CIR and CBS as measured.
+//! - `rfc2544`: the throughput of each frame length, which is what the path carries (`throughput`).
 
 mod bursts;
 mod discovery;
+mod throughput;
 mod transfers;
 
 use serde_json::Value;
@@ -89,7 +100,10 @@ pub(crate) fn judge(method: Method, network: &Network, facts: &Facts, ran: &Ran)
     let figures = match method {
         Method::Test => transfers::figures(network, facts, &ran.document),
         Method::Discover => discovery::figures(network, facts, &ran.document),
-        Method::Burst => bursts::figures(facts, ran),
+        Method::Rfc2544 => throughput::figures(network, facts, &ran.document),
+        Method::Burst | Method::Rfc7640 | Method::Y1564 => {
+            bursts::figures(method, network, facts, ran)
+        }
     };
     let status = text(&ran.document, "/verdict/status");
     let is_valid = ran.document.pointer("/validity/ok") != Some(&Value::Bool(false));
@@ -143,27 +157,37 @@ fn number(value: &Value, key: &str) -> Option<f64> {
     value.get(key)?.as_f64()
 }
 
-/// A number with the interval that stands beside it.
+/// A number with the interval that stands beside it; either may be unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
-    value: f64,
+    value: Option<f64>,
     /// Without an end where only the other one is stated.
     interval: Option<[f64; 2]>,
 }
 
 impl Said {
+    /// `None` where neither is stated.
     fn of(step: &Value, key: &str) -> Option<Self> {
-        let value = number(step, key)?;
+        let value = number(step, key);
         let least = number(step, &format!("{key}_at_least"));
         let most = number(step, &format!("{key}_at_most"));
-        let interval = (least.is_some() || most.is_some())
-            .then(|| [least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY)]);
-        Some(Self { value, interval })
+        let is_bounded = least.is_some() || most.is_some();
+        let ends = [least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY)];
+        let interval = is_bounded.then_some(ends);
+        (value.is_some() || is_bounded).then_some(Self { value, interval })
     }
 
     fn scaled(self, factor: f64) -> Self {
         let interval = self.interval.map(|ends| ends.map(|end| end * factor));
-        Self { value: self.value * factor, interval }
+        Self { value: self.value.map(|value| value * factor), interval }
+    }
+
+    fn text(self) -> String {
+        let value = self.value.map_or_else(|| String::from("nothing"), si);
+        match self.interval {
+            Some([least, most]) => format!("{value} ({} to {})", si(least), si(most)),
+            None => value,
+        }
     }
 }
 
@@ -197,28 +221,22 @@ impl Right {
     }
 
     fn judged(&self, name: &'static str, said: Said) -> Figure {
-        let off = self.distance(said.value);
         let held = |[least, most]: [f64; 2]| least <= self.to && most >= self.from;
         let covers = said.interval.map(held);
-        // Whoever states an interval knows how fine the grain is.
-        let is_a_grain = off <= self.grain && covers != Some(false);
-        let is_near = off <= TOLERANCE * self.truth.abs() || is_a_grain;
+        let is_near = said.value.map(|value| self.distance(value)).is_some_and(|off| {
+            // Whoever states an interval knows how fine the grain is.
+            let is_a_grain = off <= self.grain && covers != Some(false);
+            off <= TOLERANCE * self.truth.abs() || is_a_grain
+        });
         let state = match (is_near, covers) {
             (true, _) => State::Right,
             (false, Some(true)) => State::Unknown,
             (false, Some(false) | None) => State::Wrong,
         };
-        let error = said.value / self.truth - 1.0;
-        let interval =
-            said.interval.map(|[least, most]| format!(" ({} to {})", si(least), si(most)));
-        let text = format!(
-            "{}{} said, {} true ({:+.2} %)",
-            si(said.value),
-            interval.unwrap_or_default(),
-            si(self.truth),
-            100.0 * error
-        );
-        Figure { name, state, error: Some(error), covers, text, is_aside: false }
+        let error = said.value.map(|value| value / self.truth - 1.0);
+        let off = error.map_or_else(String::new, |error| format!(" ({:+.2} %)", 100.0 * error));
+        let text = format!("{} said, {} true{off}", said.text(), si(self.truth));
+        Figure { name, state, error, covers, text, is_aside: false }
     }
 }
 
@@ -234,6 +252,11 @@ impl Figure {
     /// Right where `is_right`.
     fn of(name: &'static str, is_right: bool, text: impl Into<String>) -> Self {
         Self::new(name, if is_right { State::Right } else { State::Wrong }, text)
+    }
+
+    /// Of a bound: how far off it is and what its interval holds says nothing.
+    fn bound(self) -> Self {
+        Self { error: None, covers: None, ..self }
     }
 
     fn aside(self) -> Self {
@@ -252,6 +275,11 @@ fn lost_at_any_rate(said_percent: f64, truth: f64) -> Figure {
     let is_near = (said_percent - truth).abs() <= GRAIN_PERCENT
         || (said_percent <= 2.0 * truth && truth <= 2.0 * said_percent);
     Figure::of("loss", is_near, format!("{said_percent:.3} % said, {truth:.3} % true"))
+}
+
+/// What was said, if anything was.
+fn compared(name: &'static str, said: Option<Said>, right: Right) -> Figure {
+    said.map_or_else(|| Figure::unknown(name, "not said"), |said| right.judged(name, said))
 }
 
 /// That a whole number of bytes is exactly so.

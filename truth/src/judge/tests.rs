@@ -88,6 +88,32 @@ fn a_figure_that_is_off_within_its_own_interval_leaves_the_question_open() {
 }
 
 #[test]
+fn bounds_without_a_figure_leave_the_question_open_unless_the_truth_is_beyond_them() {
+    let with = |key: &str, bound: f64| {
+        let mut step = bottleneck(0.0, "unknown");
+        step["rate_bps"] = Value::Null;
+        step[key] = json!(bound);
+        class_of(&policed(), step)
+    };
+    assert_eq!(with("rate_bps_at_least", 39e6), Class::Unknown);
+    assert_eq!(with("rate_bps_at_least", 41e6), Class::Wrong);
+    assert_eq!(with("rate_bps_at_most", 41e6), Class::Unknown);
+    assert_eq!(with("rate_bps_at_most", 39e6), Class::Wrong);
+}
+
+/// 100 Mbit/s on the line are 98.6996 Mbit/s of frames.
+#[test]
+fn a_rate_is_compared_at_the_layer_that_it_names() {
+    let at = |layer: &str, bps: f64| {
+        let mut step = bottleneck(bps, "queue");
+        step["layer"] = json!(layer);
+        class_of(&line(), step)
+    };
+    assert_eq!((at("l1", 100e6), at("l2", 98.7e6)), (Class::Right, Class::Right));
+    assert_eq!((at("l3", 97.53e6), at("l1", 97.53e6)), (Class::Right, Class::Wrong));
+}
+
+#[test]
 fn a_limit_that_was_not_reached_leaves_the_question_open_unless_more_is_claimed_than_there_is() {
     assert_eq!(class_of(&policed(), bottleneck(20e6, "not_reached")), Class::Unknown);
     assert_eq!(class_of(&policed(), bottleneck(60e6, "not_reached")), Class::Wrong);
@@ -239,16 +265,85 @@ fn a_bucket_before_a_slower_line_is_named_as_it_is_or_the_line_is() {
     assert_eq!(discovered(&network, found(30e6, 64e3, 0)), Class::Wrong);
 }
 
+fn sold(method: Method, network: &Network, document: Value, is_true: bool) -> Class {
+    let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true });
+    let ran = Ran { document, ended_by: None, took: Duration::ZERO, happenings: 0, sold };
+    judge(method, network, &Facts::of(network), &ran).class
+}
+
 #[test]
 fn a_policer_as_sold_passes_and_another_fails() {
-    let judged = |status: &str, is_true| {
-        let network = policed();
-        let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true });
-        let (document, took) = (result(status, &[]), Duration::ZERO);
-        let ran = Ran { document, ended_by: None, took, happenings: 0, sold };
-        judge(Method::Burst, &network, &Facts::of(&network), &ran).class
+    for method in [Method::Burst, Method::Rfc7640, Method::Y1564] {
+        let judged = |status: &str, is_true| sold(method, &policed(), result(status, &[]), is_true);
+        assert_eq!((judged("pass", true), judged("fail", true)), (Class::Right, Class::Wrong));
+        assert_eq!((judged("fail", false), judged("pass", false)), (Class::Right, Class::Wrong));
+        assert_eq!(judged("info", true), Class::Unknown);
+    }
+}
+
+#[test]
+fn a_policer_as_sold_is_not_to_blame_for_loss() {
+    let mut network = policed();
+    network.path.far_to_near[0].loss =
+        fp_net::path::Probability::new(0.01).map(fp_net::path::LossSpec::Random);
+    let mut document = result("fail", &[]);
+    document["verdict"]["reasons"] = json!([{"code": "burst_lost", "text": "", "step": null}]);
+    assert_eq!(sold(Method::Burst, &network, document.clone(), true), Class::Wrong);
+    document["verdict"]["reasons"] = json!([{"code": "random_loss", "text": "", "step": null}]);
+    assert_eq!(sold(Method::Burst, &network, document, true), Class::Right);
+    // A service that may lose a thousandth of its frames does not pass with a hundredth.
+    assert_eq!(sold(Method::Y1564, &network, result("pass", &[]), true), Class::Wrong);
+    assert_eq!(sold(Method::Y1564, &network, result("fail", &[]), true), Class::Right);
+}
+
+/// 64,000 bytes at 1 Gbit/s, of which a line of 100 Mbit/s takes a tenth meanwhile.
+#[test]
+fn a_burst_that_a_queue_behind_the_policer_drops_may_fail() {
+    let with = |bytes| {
+        let queue = Some(fp_net::path::QueueSpec {
+            limit: fp_net::path::QueueLimit::Bytes(bytes),
+            aqm: fp_net::path::Aqm::Fifo,
+        });
+        let mut links = policed().path.far_to_near;
+        links.push(LinkSpec { line_rate: Some(Rate::mbps(100)), queue, ..LinkSpec::default() });
+        let network = Network::new(String::new(), links.clone(), links);
+        sold(Method::Burst, &network, result("fail", &[]), true)
     };
-    assert_eq!((judged("pass", true), judged("fail", true)), (Class::Right, Class::Wrong));
-    assert_eq!((judged("fail", false), judged("pass", false)), (Class::Right, Class::Wrong));
-    assert_eq!(judged("info", true), Class::Unknown);
+    assert_eq!((with(50_000), with(60_000)), (Class::Right, Class::Wrong));
+}
+
+fn throughput(frame_bytes: u32, frames_s: f64) -> Class {
+    let step = json!({
+        "name": "rfc2544_throughput", "direction": "upload", "frame_bytes": frame_bytes,
+        "rate_fps": frames_s,
+    });
+    judged(Method::Rfc2544, &line(), result("info", &[step])).class
+}
+
+/// 100,000,000 / (8 · 148) = 84,459.5 frames/s of 128 bytes.
+#[test]
+fn the_throughput_of_a_line_is_what_its_gaps_leave() {
+    assert_eq!(throughput(128, 84_400.0), Class::Right);
+    assert_eq!(throughput(128, 80_000.0), Class::Wrong);
+    assert_eq!(throughput(1518, 84_400.0), Class::Wrong);
+}
+
+/// Both buckets of 64,000 and 32,000 bytes, refilled at 40 and 20 Mbit/s, at 1 Gbit/s (987 Mbit/s of
+/// frames): the committed one lasts 540.7 µs, in which the other one misses 1,352 bytes.
+#[test]
+fn two_buckets_are_told_apart_or_seem_one_with_both_their_tokens() {
+    let mut network = policed();
+    let police = network.path.far_to_near[0].police.as_mut().unwrap();
+    police.profile.eir_l2 = Rate::mbps(20);
+    police.profile.ebs_bytes = 32_000;
+    let mut apart = found(40e6, 64e3, 0);
+    apart["excess"] = json!({"eir_bps": 20e6, "ebs_bytes": 32_000});
+    assert_eq!(discovered(&network, apart), Class::Right);
+    // Which of the two buckets there may be is left open.
+    assert_eq!(discovered(&network, found(60e6, 94_648.0, 0)), Class::Unknown);
+    assert_eq!(discovered(&network, found(60e6, 88_000.0, 0)), Class::Wrong);
+    assert_eq!(discovered(&network, found(40e6, 64e3, 0)), Class::Wrong);
+    let mut alone = found(60e6, 96e3, 0);
+    alone["excess_shown_from_cbs_bytes"] = json!(10_000);
+    assert_eq!(discovered(&network, alone), Class::Wrong);
 }

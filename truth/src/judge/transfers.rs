@@ -4,11 +4,12 @@ use fp_model::Direction;
 use serde_json::Value;
 
 use super::{
-    Figure, Right, Said, State, exact_bytes, lost_at_any_rate, number, reasons, steps, text,
+    Figure, Right, Said, State, compared, exact_bytes, lost_at_any_rate, number, reasons, steps,
+    text,
 };
 use crate::facts::{Facts, HOST_L1_BPS, Kind, Way, wavers, windows_bytes};
 use crate::method::direction_of;
-use crate::network::{Network, si};
+use crate::network::Network;
 
 /// Of what the search offers at most by default, a bottleneck at this share may as well not have been
 /// reached: an overload of 5 % is what its standard search takes for one.
@@ -48,7 +49,7 @@ pub(super) fn path_mtu(facts: &Facts, step: &Value) -> Vec<Figure> {
 
 /// The smallest of many probes lies between the least that jitter allows and its mean. Clocks of
 /// both ends take part in none of it; what a troubled host adds is part of the round trip that it has.
-fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
+pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
     const GRAIN_MS: f64 = 0.02;
     let said = Said::of(step, "rtt_min_ms")?;
     let [least, mean] = facts.rtt_s.map(|seconds| 1e3 * seconds);
@@ -58,10 +59,7 @@ fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure
 }
 
 fn bottleneck(way: &Way, step: &Value) -> Vec<Figure> {
-    let Some(said) = frames_s(step) else {
-        return vec![Figure::unknown("bottleneck", "not said")];
-    };
-    let rate = Right::within(way.frames_s, way.right);
+    let said = at_layer_2(way, step);
     let kind = text(step, "/kind");
     if kind == "not_reached" {
         return not_reached(way, said);
@@ -70,45 +68,35 @@ fn bottleneck(way: &Way, step: &Value) -> Vec<Figure> {
     let truth = format!("'{kind}' said, {:?} true", way.kinds);
     let kind = match kind {
         "policer" => Figure::of("kind", is(Kind::Policer), truth),
-        "queue" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
+        "queue" | "shaper" | "line" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
         _ => Figure::unknown("kind", truth),
     };
     let loss = number(step, "base_loss_percent");
     let loss = loss.map(|percent| lost_at_any_rate(percent, way.loss));
-    let rate = in_bits(rate.judged("bottleneck", said), way, said.value);
+    let rate = compared("bottleneck", said, Right::within(way.rate_bps(0), way.right));
     [rate, kind].into_iter().chain(loss).collect()
 }
 
-/// A bottleneck's rate as frames/s, whatever layer it is given at.
-fn frames_s(step: &Value) -> Option<Said> {
+/// A bottleneck's rate in frames like those of the truth, whatever layer it is given at.
+fn at_layer_2(way: &Way, step: &Value) -> Option<Said> {
     let frame_bytes = number(step, "frame_bytes")?;
-    let at_l2 = number(step, "rate_l2_bps")?;
-    let said = Said::of(step, "rate_bps")?;
-    Some(said.scaled(at_l2 / said.value / (8.0 * frame_bytes)))
-}
-
-/// Frames/s are what is compared, bits/s of frames what people read.
-fn in_bits(figure: Figure, way: &Way, frames_s: f64) -> Figure {
-    let bits = 8.0 * f64::from(way.frame_bytes);
-    let [said, truth] = [frames_s, way.frames_s].map(|frames_s| si(bits * frames_s));
-    let error = 100.0 * figure.error.unwrap_or_default();
-    Figure { text: format!("{said} said, {truth} true at layer 2 ({error:+.2} %)"), ..figure }
+    let counted_bytes = match text(step, "/layer") {
+        "l1" => frame_bytes + 20.0,
+        "l3" => frame_bytes - 18.0,
+        _ => frame_bytes,
+    };
+    Some(Said::of(step, "rate_bps")?.scaled(f64::from(way.frame_bytes) / counted_bytes))
 }
 
 /// That a limit was not reached is true of none, and of one that hardly can be; elsewhere it leaves
 /// the question open, and what was carried is a bound.
-fn not_reached(way: &Way, said: Said) -> Vec<Figure> {
+fn not_reached(way: &Way, said: Option<Said>) -> Vec<Figure> {
     let is_beyond = way.kind() == Kind::Host || way.rate_bps(20) >= REACHED * HOST_L1_BPS;
-    let carried = in_bits(
-        Right { truth: way.frames_s, from: 0.0, to: way.frames_s * way.right[1], grain: 0.0 }
-            .judged("bottleneck", said),
-        way,
-        said.value,
-    );
-    // As a bound, it has no error.
-    let carried = Figure { error: None, ..carried };
+    let most = Right { from: 0.0, ..Right::within(way.rate_bps(0), way.right) };
+    let carried = said.map(|said| most.judged("bottleneck", said).bound());
     let kind = if is_beyond { State::Right } else { State::Unknown };
-    vec![carried, Figure::new("kind", kind, format!("not reached, {:?} true", way.kinds))]
+    let kind = Figure::new("kind", kind, format!("not reached, {:?} true", way.kinds));
+    carried.into_iter().chain([kind]).collect()
 }
 
 /// One direction alone: no transfer carries more than the bottleneck, and what it had forgiven before.
@@ -129,10 +117,11 @@ fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     }
     let truth = 8.0 * segment_bytes * way.frames_s;
     let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
-    let forgiven = 8.0 * (depth + way.released_bytes) / lasts_s;
+    // An interval may begin right before a segment and end right behind one.
+    let forgiven = 8.0 * (depth + way.released_bytes + segment_bytes) / lasts_s;
     let most = truth * way.right[1] + forgiven;
     let possible = Right { truth, from: 0.0, to: most, grain: 0.0 };
-    let possible = Figure { error: None, ..possible.judged("throughput", carried) };
+    let possible = possible.judged("throughput", carried).bound();
     let ideal = Right::within(truth, way.right).judged("ideal", ideal).aside();
     vec![possible.about(text(step, "/direction")), ideal.about(text(step, "/direction"))]
 }

@@ -1,0 +1,46 @@
+//! What `rfc2544` says of the throughput of each frame length.
+
+use serde_json::Value;
+
+use super::transfers::{baseline_rtt, path_mtu};
+use super::{Figure, Right, Said, steps, text};
+use crate::facts::{Facts, Way};
+use crate::method::direction_of;
+use crate::network::Network;
+
+/// Where nothing is lost by chance, the throughput is what the path carries: the bucket is drained and
+/// the queue filled before each trial. Where frames are lost at any rate, no rate loses none (RFC 2544
+/// section 26.1), and how many a trial loses is chance: what is found is right unless it is more than
+/// the path carries.
+pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec<Figure> {
+    let mut figures: Vec<Figure> =
+        steps(document, "path_mtu").flat_map(|step| path_mtu(facts, step)).collect();
+    let rtts = steps(document, "baseline_rtt");
+    figures.extend(rtts.filter_map(|step| baseline_rtt(network, facts, step)));
+    for step in steps(document, "rfc2544_throughput") {
+        let direction = direction_of(text(step, "/direction"));
+        let frame_bytes = step.get("frame_bytes").and_then(Value::as_u64);
+        let (Some(direction), Some(frame_bytes)) = (direction, frame_bytes) else { continue };
+        let frame_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+        let way = Way::of(network.links(direction), frame_bytes);
+        let about = format!("{}, {frame_bytes} bytes", text(step, "/direction"));
+        figures.push(throughput(&way, step).about(&about));
+    }
+    figures
+}
+
+fn throughput(way: &Way, step: &Value) -> Figure {
+    const NAME: &str = "throughput";
+    let Some(said) = Said::of(step, "rate_fps") else {
+        return match way.loss > 0.0 {
+            true => Figure::of(NAME, true, "none said, and frames are lost at any rate"),
+            false => Figure::unknown(NAME, "not said"),
+        };
+    };
+    let right = Right::within(way.frames_s, way.right);
+    if way.loss > 0.0 {
+        let bound = Right { from: 0.0, ..right };
+        return bound.judged(NAME, said).bound();
+    }
+    right.judged(NAME, said)
+}
