@@ -20,6 +20,8 @@ const TRIES: u32 = 4;
 /// Sizes of which nothing could be said, before the search is given up.
 const INCONCLUSIVE_MAX: u32 = 8;
 const INTERVAL: Duration = Duration::from_millis(10);
+/// So often it is doubled at most: a packet of 9,000 bytes at 250 kbit/s.
+const DOUBLED_MAX: u32 = 5;
 /// Before a round trip is known: longer than any terrestrial path and most satellites.
 const UNKNOWN_RTT: Duration = Duration::from_millis(700);
 
@@ -117,7 +119,11 @@ pub fn path_mtu(
             MtuStep::Found(mtu_bytes) => break mtu_bytes,
             MtuStep::Probe(packet_bytes) => packet_bytes,
         };
-        let (outcome, probes) = try_size(bed, packets, direction, [packet_bytes, known_good], rtt)?;
+        let sizes = [packet_bytes, known_good];
+        let (outcome, probes) = match inconclusive {
+            0 => try_size(bed, packets, direction, sizes, rtt)?,
+            _ => try_one_after_the_other(bed, packets, direction, sizes, (rtt, inconclusive))?,
+        };
         probes_sent += probes.sent;
         by = probes.by;
         told |= probes.too_big_answers > 0 || probes.refused > 0;
@@ -144,32 +150,57 @@ fn try_size(
     bed: &mut dyn Testbed,
     packets: Packets,
     direction: Direction,
-    [packet_bytes, known_good]: [u32; 2],
+    sizes: [u32; 2],
     rtt: Duration,
 ) -> Result<(ProbeOutcome, ProbesReport), Abort> {
-    let load = |packet_bytes| ProbesLoad {
-        packet_bytes,
-        answer_bytes: SMALL_PACKET_BYTES,
-        count: TRIES,
-        interval: INTERVAL,
-    };
-    let flows = [packet_bytes, known_good].map(|size| probe_flow(packets, direction, load(size)));
-    let name = format!("path MTU, {direction}: {packet_bytes} bytes");
+    let flows = sizes.map(|size| tries(packets, direction, size, INTERVAL));
+    let name = format!("path MTU, {direction}: {} bytes", sizes[0]);
     let trial = probe_trial(&name, flows.into(), rtt);
     let seen = bed.run(&trial)?;
     let reports = probes(&trial, &seen)?;
+    Ok((outcome_of(direction, [reports[0], reports[1]]), reports[0].clone()))
+}
+
+/// The same where it was inconclusive: a queue or a bucket with room for one packet takes the first of
+/// two. Alone, and each time with twice the time between two packets, until what one has taken is
+/// there again for the next.
+fn try_one_after_the_other(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    direction: Direction,
+    sizes: [u32; 2],
+    (rtt, times): (Duration, u32),
+) -> Result<(ProbeOutcome, ProbesReport), Abort> {
+    let mut alone = |size| {
+        let flow = tries(packets, direction, size, INTERVAL * (1 << times.min(DOUBLED_MAX)));
+        let name = format!("path MTU, {direction}: {size} bytes alone");
+        let trial = probe_trial(&name, vec![flow], rtt);
+        let seen = bed.run(&trial)?;
+        Ok(probes(&trial, &seen)?[0].clone())
+    };
+    let reports = [alone(sizes[0])?, alone(sizes[1])?];
+    Ok((outcome_of(direction, [&reports[0], &reports[1]]), reports[0].clone()))
+}
+
+fn tries(packets: Packets, direction: Direction, size: u32, interval: Duration) -> FlowSpec {
+    let load =
+        ProbesLoad { packet_bytes: size, answer_bytes: SMALL_PACKET_BYTES, count: TRIES, interval };
+    probe_flow(packets, direction, load)
+}
+
+/// What became of packets of a size, and of those that are known to pass.
+fn outcome_of(direction: Direction, [tried, known]: [&ProbesReport; 2]) -> ProbeOutcome {
     let passed = |report: &ProbesReport| match direction {
         Direction::Upload => report.arrived.max(report.answered),
         Direction::Download => report.answered,
     };
-    let outcome = if passed(reports[0]) > 0 {
+    if passed(tried) > 0 {
         ProbeOutcome::Answered
-    } else if passed(reports[1]) >= u64::from(TRIES) / 2 || reports[0].refused > 0 {
+    } else if passed(known) >= u64::from(TRIES) / 2 || tried.refused > 0 {
         ProbeOutcome::TooLarge
     } else {
         ProbeOutcome::Inconclusive
-    };
-    Ok((outcome, reports[0].clone()))
+    }
 }
 
 //= rfc6349 3.2.1

@@ -586,15 +586,16 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
 }
 
 impl Estimate {
-    /// With what came through of denser frames, so many times the rate, where that is more. Says
-    /// whether it was certainly more.
-    pub(crate) fn raise(&mut self, through: &Through, times: f64, quiet: &Quiet) -> bool {
+    /// With what came through of denser frames, where that is more. Says whether it certainly was.
+    pub(crate) fn raise(&mut self, through: &Through, quiet: &Quiet) -> bool {
         let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
         let is_more = through.bps * (1.0 - error) > self.bps;
         let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
-        // A bucket of less than two frames earns nothing from when it is full to the next frame.
-        let unearned = if self.held < 2.0 { 1.0 / times } else { 0.0 };
-        let at_most = bps / (1.0 - quiet.loss_at_most()) * (1.0 + error) / (1.0 - unearned);
+        // A bucket of less than two frames earns nothing from when it is full to the next frame. A line
+        // in front of it may space them as it does: where each k-th one passes, from 1/k to 1/(k - 1)
+        // of the line's rate is the bucket's, and k is two at least.
+        let unearned = if self.held < 2.0 || is_more { 2.0 } else { 1.0 };
+        let at_most = bps / (1.0 - quiet.loss_at_most()) * (1.0 + error) * unearned;
         self.bps = bps;
         self.at_least = self.at_least.max(through.bps * (1.0 - error));
         self.at_most = self.at_most.max(at_most);

@@ -37,9 +37,9 @@ const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
 /// Over a line: what hides behind it forgives so long, and a tenth of the trains before.
 const HOLD: Duration = Duration::from_secs(2);
-/// A bucket of fewer frames is offered so many times its rate, of which it then passes a frame as
-/// soon as it has earned an eighth more than one; 150 of them are counted to a percent.
-const SHALLOW_FRAMES: f64 = 4.0;
+/// Buckets of fewer frames together are offered so many times their rate, of which they then pass a
+/// frame as soon as they have earned an eighth more than one; 150 of them are counted to a percent.
+const SHALLOW_FRAMES: f64 = 20.0;
 const DENSE: f64 = 8.0;
 const DENSE_FRAMES: f64 = 150.0;
 const DENSER: u32 = 3;
@@ -199,7 +199,7 @@ impl<'a, 'b> Finder<'a, 'b> {
         let Some((mut found, quiet)) = known else { return Ok(self.unknown(&over)) };
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
-            return Ok(self.unknown(&Overload { rate: found.bps, ..over }));
+            return Ok(self.unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
         }
         if found.kind == Kind::Policer && found.held < SHALLOW_FRAMES {
             self.offer_densely(&mut found, &quiet)?;
@@ -247,7 +247,7 @@ impl<'a, 'b> Finder<'a, 'b> {
             let train = self.told(&stream, &steps)?;
             let slices = train.whole().end;
             let through = train.through(slices / 10..slices);
-            if !found.raise(&through, rate / found.bps, quiet) || rate >= self.limit {
+            if !found.raise(&through, quiet) || rate >= self.limit {
                 break;
             }
         }
@@ -411,24 +411,30 @@ impl<'a, 'b> Finder<'a, 'b> {
         let sizes = FrameSizes::fixed(self.packet.frame_bytes);
         let load = FramesLoad::new(sizes, Pace::Steps { steps: steps.to_vec() }).traced();
         let flow = FlowSpec::new(self.direction, family, dscp, Load::Frames(load));
-        let steady = steps.iter().map(|step| step.lasts).sum();
+        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
         // What was queued must be gone before the next trial begins.
         let settle = settle(self.rtt) + queued;
         let timing = Timing { warm_up: Duration::ZERO, steady, settle };
         let name = format!("{what}, {}", self.direction);
         let trial = Trial { name, flows: vec![flow], timing };
-        self.trials += 1;
-        self.spent += steady + settle;
-        let seen = self.run.beyond_the_tester(&trial)?;
-        let report = frames(&trial, &seen)?;
-        if report.sent_frames == 0 {
-            return Err(Abort::Testbed(format!("no frame could be sent in '{}'", trial.name)));
+        loop {
+            self.trials += 1;
+            self.spent += steady + settle;
+            let seen = self.run.beyond_the_tester(&trial)?;
+            let report = frames(&trial, &seen)?;
+            if report.sent_frames > 0 {
+                return Ok(Stream {
+                    seen: report.clone(),
+                    dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
+                    busiest_thread: seen.busiest_thread(),
+                });
+            }
+            // A host may stand still for all of a short trial, but not time after time.
+            if self.repeats_left == 0 {
+                return Err(Abort::Testbed(format!("no frame could be sent in '{}'", trial.name)));
+            }
+            self.repeats_left -= 1;
         }
-        Ok(Stream {
-            seen: report.clone(),
-            dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
-            busiest_thread: seen.busiest_thread(),
-        })
     }
 
     fn told(&self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
