@@ -23,6 +23,7 @@ use fp_model::{
 
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, mismatch, settle};
+use crate::watched::Watched;
 pub use arithmetic::{
     CbsPlan, FluidBurst, FrameBurst, FrameBurstOutcome, OverloadTrial, Policer, block_count,
     cbs_for_window, cbs_plan, cir_of_goodput, fluid_burst, frame_burst, policer_of,
@@ -45,13 +46,16 @@ const HELD_FRAMES: u64 = 4;
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let (rtt, report) = (Duration::ZERO, Report::default());
-    let mut run = Run { plan, bed, rtt, health: Health::default(), report };
+    let mut bed = Watched::over(bed);
+    let mut run = Run { plan, bed: &mut bed, rtt, health: Health::default(), report };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;
     report.deviations.sort();
     report.deviations.dedup();
     report.checks = verdict::checks(&report.steps, &health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    report.verdict.reasons.extend(bed.remarked());
+    bed.conclude(&mut report);
     (report, end)
 }
 

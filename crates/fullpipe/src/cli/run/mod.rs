@@ -316,6 +316,7 @@ fn publish(summary: &Summary, output: &OutputArgs) -> Result<(), Failure> {
 fn exit(status: Status) -> Exit {
     match status {
         Status::Passed => Exit::Passed,
+        Status::Inconclusive => Exit::Inconclusive,
         Status::NotValid => Exit::NotValid,
         Status::Failed => Exit::Failed,
         Status::NotRun => Exit::NotRun,

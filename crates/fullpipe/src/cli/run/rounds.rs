@@ -181,6 +181,8 @@ impl Run<'_> {
             (Some(1), true) if job.planned.counts_verdict => Status::Failed,
             (Some(1), true) => Status::Passed,
             (Some(4), true) => Status::NotValid,
+            (Some(5), true) if job.planned.counts_verdict => Status::Inconclusive,
+            (Some(5), true) => Status::Passed,
             (Some(_) | None, _) => Status::NotRun,
         }
     }
@@ -192,12 +194,14 @@ fn reasons(job: &Job, ended: &Ended, status: Status, document: Option<&Value>) -
         let reasons = reasons.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         reasons.iter().filter_map(|reason| reason["text"].as_str()).map(String::from).collect()
     };
-    let is_info = document.is_some_and(|document| document["verdict"]["status"] == "info");
+    let speaks = document.is_some_and(|document| {
+        ["info", "findings"].iter().any(|status| document["verdict"]["status"] == *status)
+    });
     match (status, &ended.complaint) {
-        // What judges nothing says what it has seen.
-        (Status::Passed, _) if is_info => said(),
+        // What judges nothing says what it has seen, and findings are to be known.
+        (Status::Passed, _) if speaks => said(),
         (Status::Passed, _) => Vec::new(),
-        (Status::Failed | Status::NotValid, _) => said(),
+        (Status::Failed | Status::NotValid | Status::Inconclusive, _) => said(),
         (Status::Aborted, _) => vec![String::from("stopped by a signal")],
         (Status::NotRun, _) if ended.timed_out => {
             let timeout = job.timeout.unwrap_or_default().as_secs_f64();

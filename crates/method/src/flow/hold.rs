@@ -1,0 +1,136 @@
+//! How far the two ends themselves, and the host of an emulated network, can have held flows back.
+
+use core::time::Duration;
+
+use fp_model::{
+    ConnectionReport, Direction, FlowReport, FramesReport, Load, Observation, Pace, Rate,
+};
+
+use super::plan::{Plan, PlannedFlow};
+use super::report::{FlowStep, Part, Report, Step, Transport};
+
+/// What of the tester's trouble can have changed a figure.
+///
+/// A thread that waits for a processor changes nothing while the network alone decides: a kernel goes
+/// on sending what it was given and acknowledging what comes. The sender's kernel tells for how long it
+/// had nothing to send, no room for more, or no window: only then an end that stands still carries less.
+#[derive(Debug)]
+pub(super) struct Hold {
+    /// The longest stall, as far as it can have changed what a flow carried or lost.
+    pub(super) stall: Duration,
+    pub(super) stall_max: Duration,
+    /// Share of a processor, 0 to 1; none where no flow waited for an end.
+    pub(super) busiest_thread: f64,
+    /// How late an emulated network let packets go, and up to when that changes no figure; `None`
+    /// where what was carried does not depend on it.
+    pub(super) lateness: Option<(Duration, Duration)>,
+}
+
+/// An end that stands still for this share of the time has changed what is carried by as much: no more
+/// than the other checks let pass.
+const STALL_SHARE_MAX: f64 = 0.01;
+/// Kernels count what they waited for in ticks of up to 10 ms, one too many at both ends.
+const TICKS: Duration = Duration::from_millis(20);
+/// A kernel fills its windows with whole segments, which costs small ones 4 % of their rate: up to this
+/// a window that decides and one that does not are not told apart.
+const WHOLE_SEGMENTS: f64 = 0.05;
+
+impl Hold {
+    /// A thread that uses more of a processor has none left to wait in.
+    pub(super) const BUSY_PERCENT_MAX: f64 = 95.0;
+
+    pub(super) fn of(plan: &Plan, report: &Report, seen: &Observation) -> Self {
+        let planned = plan.flows.iter().zip(steps(report)).zip(&seen.flows);
+        let exposed = planned.map(|((planned, step), seen)| exposed(planned, step, seen));
+        let exposed = exposed.max().unwrap_or_default();
+        let stall_max = plan.timing.steady.mul_f64(STALL_SHARE_MAX).max(TICKS);
+        // A thread that sends frames on time is always busy.
+        let is_all_tcp = seen.flows.iter().all(|flow| matches!(flow, FlowReport::Tcp(_)));
+        let waits = is_all_tcp && exposed > stall_max;
+        Self {
+            stall: seen.longest_stall().min(exposed),
+            stall_max,
+            busiest_thread: if waits { seen.busiest_thread() } else { 0.0 },
+            lateness: lateness(plan, report, seen),
+        }
+    }
+}
+
+/// The flows of the plan, which come before their sums.
+fn steps(report: &Report) -> impl Iterator<Item = &FlowStep> {
+    report.steps.iter().filter_map(|step| match step {
+        Step::Flow(flow) if flow.part == Part::Flow => Some(flow),
+        Step::Path(_) | Step::Flow(_) | Step::Profile(_) => None,
+    })
+}
+
+/// For how long a flow depended on an end that runs.
+fn exposed(planned: &PlannedFlow, step: &FlowStep, seen: &FlowReport) -> Duration {
+    match seen {
+        FlowReport::Frames(report) => exposed_frames(report),
+        FlowReport::Tcp(_) if carried_its_pace(planned, step) => Duration::ZERO,
+        FlowReport::Tcp(report) => {
+            let each = report.connections.iter().map(|each| waited_for_ends(step, each));
+            each.max().unwrap_or(step.received.lasts)
+        }
+        FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Connections(_) => {
+            Duration::ZERO
+        }
+    }
+}
+
+/// What was due while its sender stood still leaves all at once afterwards, and a queue or a policer
+/// may drop of that: where nothing was lost, it did not. What was not sent is another check.
+fn exposed_frames(report: &FramesReport) -> Duration {
+    if report.received_frames < report.sent_frames {
+        report.gaps.lateness.max
+    } else {
+        Duration::ZERO
+    }
+}
+
+/// Nothing that an end did kept it from what it was to carry.
+fn carried_its_pace(planned: &PlannedFlow, step: &FlowStep) -> bool {
+    let Load::Tcp(load) = &planned.spec.load else { return false };
+    let Pace::Constant { rate } = load.pace else { return false };
+    let all = Rate::bps(rate.as_bps().saturating_mul(u64::from(load.connections)));
+    step.received.rates.l4 >= all.scaled(1.0 - STALL_SHARE_MAX)
+}
+
+/// For how long a connection had nothing to send, no room in its buffer or no window; all the time
+/// where its sender does not tell.
+fn waited_for_ends(step: &FlowStep, connection: &ConnectionReport) -> Duration {
+    let lasts = step.received.lasts;
+    let Some(busy) = connection.busy else { return lasts };
+    let full = connection.send_buffer_limited.unwrap_or_default();
+    let window = connection.receive_window_limited.unwrap_or_default();
+    // A window that is used in each round trip was given back as soon as it could be.
+    let is_used = step
+        .window_limit_l4()
+        .is_some_and(|most| step.received.rates.l4 >= most.scaled(1.0 - WHOLE_SEGMENTS));
+    let window = if is_used { Duration::ZERO } else { window };
+    (lasts.saturating_sub(busy) + full + window).min(lasts)
+}
+
+/// A packet that an emulated network lets go late makes the round trip of its connection longer, twice
+/// if its acknowledgement is late as well, and what windows carry less by the same share. Where the line
+/// is full, or a connection carried what it was to, the round trip decides nothing; nor is there
+/// anything to fall short of where the network has no line.
+fn lateness(plan: &Plan, report: &Report, seen: &Observation) -> Option<(Duration, Duration)> {
+    let late = seen.emulation?.late_p99;
+    let planned = plan.flows.iter().zip(steps(report));
+    let decides = planned.filter(|(planned, step)| {
+        let line = plan.lines.towards(step.direction);
+        let is_short = line.is_some_and(|line| {
+            total_l1(report, step.direction) < line.scaled(1.0 - WHOLE_SEGMENTS)
+        });
+        step.transport == Some(Transport::Tcp) && is_short && !carried_its_pace(planned, step)
+    });
+    let shortest = decides.filter_map(|(_, step)| step.rtt_mean).min()?;
+    Some((late, shortest.mul_f64(WHOLE_SEGMENTS / 2.0)))
+}
+
+fn total_l1(report: &Report, direction: Direction) -> Rate {
+    let mine = steps(report).filter(|step| step.direction == direction);
+    Rate::bps(mine.map(|step| step.received.rates.l1.as_bps()).sum())
+}
