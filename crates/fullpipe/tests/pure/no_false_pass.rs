@@ -11,7 +11,7 @@ use crate::result::{Finished, output, simulated};
 #[test]
 fn a_frame_length_that_does_not_fit_is_a_row_that_says_so_and_fails_what_was_asked_of_it() {
     let words = ["--frames", "1000,1518", "--direction", "upload", "--tests", "throughput"];
-    let words = [&words[..], &["--no-mtu-row", "--trial", "200ms"]].concat();
+    let words = [&words[..], &["--no-mtu-row", "--trial", "500ms"]].concat();
     let over = |more: &[&str]| {
         let run = simulated("blackhole-1400", "rfc2544", &[&words[..], more].concat());
         let rows = run.steps("rfc2544_throughput");
@@ -56,7 +56,7 @@ fn expect_invalid(run: &Finished) {
 fn a_criterion_of_rfc2544_that_nothing_was_measured_for_makes_a_run_invalid() {
     let measured = |tests: &str, criterion: [&str; 2]| {
         let words =
-            ["--frames", "1000", "--direction", "upload", "--no-mtu-row", "--trial", "200ms"];
+            ["--frames", "1000", "--direction", "upload", "--no-mtu-row", "--trial", "500ms"];
         let words = [&words[..], &["--tests", tests], &criterion[..]].concat();
         simulated("fast-ethernet", "rfc2544", &words)
     };
@@ -74,13 +74,13 @@ fn a_criterion_of_rfc2544_that_nothing_was_measured_for_makes_a_run_invalid() {
         ("throughput", ["--pass-throughput", "1000:95%"]),
         ("latency", ["--pass-latency", "1s"]),
         ("frame-loss", ["--pass-loss", "100%"]),
-        // The throughput is the line's: its 2,450 frames of 200 ms came back to back.
-        ("back-to-back", ["--pass-burst", "2000"]),
+        // The throughput is the line's: its 6,127 frames of 500 ms came back to back.
+        ("back-to-back", ["--pass-burst", "6000"]),
         ("recovery", ["--pass-recovery", "10min"]),
     ] {
         measured(tests, criterion).expect_pass();
     }
-    expect_invalid(&measured("back-to-back", ["--pass-burst", "3000"]));
+    expect_invalid(&measured("back-to-back", ["--pass-burst", "6200"]));
 }
 
 /// The service asks for an availability, which ten seconds show and two do not.
@@ -92,7 +92,9 @@ fn a_criterion_of_a_service_that_nothing_was_measured_for_makes_a_run_invalid() 
         services:\n  - {name: data, direction: upload, frame_size: 1000, cir: 10M, \
         criteria: {flr: 0.1%, availability: 99%}}\n";
     fs::write(&file, services).unwrap();
-    let lasting = |time: &str| simulated("fast-ethernet", "y1564", &[&file, "--duration", time]);
+    let lasting = |time: &str| {
+        simulated("fast-ethernet", "y1564", &[&file, "--performance-only", "--duration", time])
+    };
     expect_invalid(&lasting("2s"));
     lasting("11s").expect_pass();
 }

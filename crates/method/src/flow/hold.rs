@@ -12,14 +12,16 @@ use super::report::{FlowStep, Part, Report, Step, Transport};
 /// What of the tester's trouble can have changed a figure.
 ///
 /// A thread that waits for a processor changes nothing while the network alone decides: a kernel goes
-/// on sending what it was given and acknowledging what comes. The sender's kernel tells for how long it
-/// had nothing to send, no room for more, or no window: only then an end that stands still carries less.
+/// on sending what it was given and acknowledging what comes. That it was the network shows by lost
+/// segments, by a queue, by a line that is full or by windows that are used in each round trip. Then the
+/// sender's kernel tells for how long it had nothing to send all the same, no room for more, or no
+/// window, and only for so long an end that stood still can have carried less.
 #[derive(Debug)]
 pub(super) struct Hold {
     /// The longest stall, as far as it can have changed what a flow carried or lost.
     pub(super) stall: Duration,
     pub(super) stall_max: Duration,
-    /// Share of a processor, 0 to 1; none where no flow waited for an end.
+    /// Share of a processor, 0 to 1; none where frames are sent, whose senders wait by looking.
     pub(super) busiest_thread: f64,
     /// How late an emulated network let packets go, and up to when that changes no figure; `None`
     /// where what was carried does not depend on it.
@@ -41,16 +43,16 @@ impl Hold {
 
     pub(super) fn of(plan: &Plan, report: &Report, seen: &Observation) -> Self {
         let planned = plan.flows.iter().zip(steps(report)).zip(&seen.flows);
-        let exposed = planned.map(|((planned, step), seen)| exposed(planned, step, seen));
+        let is_full = |step: &FlowStep| is_full(plan, report, step.direction);
+        let exposed =
+            planned.map(|((planned, step), seen)| exposed(planned, step, seen, is_full(step)));
         let exposed = exposed.max().unwrap_or_default();
         let stall_max = plan.timing.steady.mul_f64(STALL_SHARE_MAX).max(TICKS);
-        // A thread that sends frames on time is always busy.
         let is_all_tcp = seen.flows.iter().all(|flow| matches!(flow, FlowReport::Tcp(_)));
-        let waits = is_all_tcp && exposed > stall_max;
         Self {
             stall: seen.longest_stall().min(exposed),
             stall_max,
-            busiest_thread: if waits { seen.busiest_thread() } else { 0.0 },
+            busiest_thread: if is_all_tcp { seen.busiest_thread() } else { 0.0 },
             lateness: lateness(plan, report, seen),
         }
     }
@@ -65,10 +67,16 @@ fn steps(report: &Report) -> impl Iterator<Item = &FlowStep> {
 }
 
 /// For how long a flow depended on an end that runs.
-fn exposed(planned: &PlannedFlow, step: &FlowStep, seen: &FlowReport) -> Duration {
+fn exposed(
+    planned: &PlannedFlow,
+    step: &FlowStep,
+    seen: &FlowReport,
+    is_line_full: bool,
+) -> Duration {
     match seen {
         FlowReport::Frames(report) => exposed_frames(report),
         FlowReport::Tcp(_) if carried_its_pace(planned, step) => Duration::ZERO,
+        FlowReport::Tcp(_) if !is_line_full && !is_limited(step) => step.received.lasts,
         FlowReport::Tcp(report) => {
             let each = report.connections.iter().map(|each| waited_for_ends(step, each));
             each.max().unwrap_or(step.received.lasts)
@@ -97,6 +105,19 @@ fn carried_its_pace(planned: &PlannedFlow, step: &FlowStep) -> bool {
     step.received.rates.l4 >= all.scaled(1.0 - STALL_SHARE_MAX)
 }
 
+/// Whether the network shows as what limited a flow.
+fn is_limited(step: &FlowStep) -> bool {
+    let has_lost = step.retransmitted_bytes.is_some_and(|bytes| bytes > 0);
+    let queued = step.rtt_mean.zip(step.rtt_min).is_some_and(|(mean, least)| mean >= least * 2);
+    has_lost || queued || uses_its_windows(step)
+}
+
+/// A window that is used in each round trip was given back as soon as it could be.
+fn uses_its_windows(step: &FlowStep) -> bool {
+    let most = step.window_limit_l4();
+    most.is_some_and(|most| step.received.rates.l4 >= most.scaled(1.0 - WHOLE_SEGMENTS))
+}
+
 /// For how long a connection had nothing to send, no room in its buffer or no window; all the time
 /// where its sender does not tell.
 fn waited_for_ends(step: &FlowStep, connection: &ConnectionReport) -> Duration {
@@ -104,11 +125,7 @@ fn waited_for_ends(step: &FlowStep, connection: &ConnectionReport) -> Duration {
     let Some(busy) = connection.busy else { return lasts };
     let full = connection.send_buffer_limited.unwrap_or_default();
     let window = connection.receive_window_limited.unwrap_or_default();
-    // A window that is used in each round trip was given back as soon as it could be.
-    let is_used = step
-        .window_limit_l4()
-        .is_some_and(|most| step.received.rates.l4 >= most.scaled(1.0 - WHOLE_SEGMENTS));
-    let window = if is_used { Duration::ZERO } else { window };
+    let window = if uses_its_windows(step) { Duration::ZERO } else { window };
     (lasts.saturating_sub(busy) + full + window).min(lasts)
 }
 
@@ -120,17 +137,17 @@ fn lateness(plan: &Plan, report: &Report, seen: &Observation) -> Option<(Duratio
     let late = seen.emulation?.late_p99;
     let planned = plan.flows.iter().zip(steps(report));
     let decides = planned.filter(|(planned, step)| {
-        let line = plan.lines.towards(step.direction);
-        let is_short = line.is_some_and(|line| {
-            total_l1(report, step.direction) < line.scaled(1.0 - WHOLE_SEGMENTS)
-        });
+        let is_short =
+            plan.lines.towards(step.direction).is_some() && !is_full(plan, report, step.direction);
         step.transport == Some(Transport::Tcp) && is_short && !carried_its_pace(planned, step)
     });
     let shortest = decides.filter_map(|(_, step)| step.rtt_mean).min()?;
     Some((late, shortest.mul_f64(WHOLE_SEGMENTS / 2.0)))
 }
 
-fn total_l1(report: &Report, direction: Direction) -> Rate {
+/// Whether all flows of a direction fill its line, as far as that is known.
+fn is_full(plan: &Plan, report: &Report, direction: Direction) -> bool {
     let mine = steps(report).filter(|step| step.direction == direction);
-    Rate::bps(mine.map(|step| step.received.rates.l1.as_bps()).sum())
+    let all = Rate::bps(mine.map(|step| step.received.rates.l1.as_bps()).sum());
+    plan.lines.towards(direction).is_some_and(|line| all >= line.scaled(1.0 - WHOLE_SEGMENTS))
 }

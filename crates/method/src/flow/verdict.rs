@@ -253,19 +253,27 @@ fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
 }
 
 /// Of a path that takes shorter packets than the interfaces at its ends.
-fn shorter(place: usize, path: &PathStep) -> Option<Reason> {
+fn shorter(place: usize, path: &PathStep) -> Vec<Reason> {
     let PathMtu { direction, mtu_bytes, black_hole, .. } = path.mtu;
     if mtu_bytes >= path.limit_bytes {
-        return None;
+        return Vec::new();
     }
-    let how = if black_hole { "vanish without a word" } else { "are refused on the way" };
+    let how = if black_hole { "do not arrive" } else { "are refused on the way" };
     let text = format!(
         "{direction}, {}: packets of up to {mtu_bytes} bytes pass, longer ones {how}; what was to be \
          as long as fits is no longer than that",
         path.family
     );
-    let code = if black_hole { "mtu_black_hole" } else { "path_mtu" };
-    Some(Reason { code, text, step: Some(place) })
+    let mut reasons = Vec::from([Reason { code: "path_mtu", text, step: Some(place) }]);
+    if black_hole {
+        let text = format!(
+            "{direction}, {}: packets above {mtu_bytes} bytes vanish without an ICMP answer (a black \
+             hole)",
+            path.family
+        );
+        reasons.push(Reason { code: "mtu_black_hole", text, step: Some(place) });
+    }
+    reasons
 }
 
 /// Of a flow whose packets were given a length that the path does not take.

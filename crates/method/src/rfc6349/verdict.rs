@@ -30,8 +30,8 @@ const BUFFER_DELAY_PERCENT_SOUND: f64 = 25.0;
 /// A queue of one bandwidth-delay product keeps a line busy while a connection that halves its window
 /// waits for acknowledgements: what is deeper only adds delay.
 const DEEP_QUEUE_PERCENT: f64 = 100.0;
-/// RFC 8289 section 4.4: up to this a standing queue is a good one, however short the round trip.
-const GOOD_QUEUE: Duration = Duration::from_millis(5);
+/// ITU-T G.114: with less on the way in one direction, hardly anybody who talks notices it.
+const UNNOTICED: Duration = Duration::from_millis(150);
 /// RFC 6349 section 3: with more, a TCP throughput means little.
 const LOSS_MAX: f64 = 0.05;
 const DURATION_MIN: Duration = Duration::from_secs(30);
@@ -344,9 +344,9 @@ fn deep_queue(place: usize, step: &TcpStep) -> Option<Reason> {
         100.0 * step.window_fraction,
         rtt.as_secs_f64() * 1e3
     );
-    // What is no deeper is a queue as it should be.
+    // What is no deeper is of use, or bothers nobody.
     let waited = rtt.as_secs_f64() * delay / (100.0 + delay);
-    let is_deep = delay > DEEP_QUEUE_PERCENT && waited > GOOD_QUEUE.as_secs_f64();
+    let is_deep = delay > DEEP_QUEUE_PERCENT && waited > UNNOTICED.as_secs_f64();
     let code = if is_deep { "deep_queue" } else { "queue_depth" };
     Some(Reason { code, text, step: Some(place) })
 }
