@@ -29,6 +29,7 @@ mod rounded;
 pub mod rpm;
 pub mod search;
 mod seconds;
+mod stall;
 pub mod stamp;
 pub mod stress;
 pub mod tcp_rules;

@@ -184,3 +184,27 @@ fn findings_are_their_own_verdict_on_the_screen_and_in_each_document() {
     let says = tables.iter().any(|file| fs::read_to_string(file).unwrap().contains("findings"));
     assert!(says, "{tables:?}");
 }
+
+/// Code point 46 leaves, 0 arrives, whichever method sends it.
+#[test]
+fn remarked_packets_are_a_finding_of_each_method() {
+    let folder = Folder::new();
+    let link = "line_rate: 100M, police: {cir: 40M, cbs: 64K}, remark: {from: ef, to: be}";
+    let links =
+        format!("lab: fullpipe.lab/1\nname: bleaching\nlinks:\n  - near_to_far: {{{link}}}\n");
+    let net = folder.written("bleaching.yaml", &links);
+    for words in [
+        &["test", "--sender", "bulk", "-t", "0.5s", "--cir", "10M", "--pass-throughput", "1%"][..],
+        &["rfc2544", "--frames", "1000", "--direction", "upload", "--tests", "throughput"],
+        &["burst", "--cir", "40M", "--cbs", "64K", "--frames", "1518", "--direction", "upload"],
+        &["flow", "-u", "-t", "0.5"],
+    ] {
+        let run = simulated(&net, words[0], &[&words[1..], &["--dscp", "46"]].concat());
+        assert!(
+            run.reason_codes().contains(&"dscp_changed"),
+            "{words:?}: {:#}",
+            run.result["verdict"]
+        );
+        assert_eq!(run.status(), "findings", "{words:?}: {:#}", run.result["verdict"]);
+    }
+}

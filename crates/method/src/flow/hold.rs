@@ -2,20 +2,13 @@
 
 use core::time::Duration;
 
-use fp_model::{
-    ConnectionReport, Direction, FlowReport, FramesReport, Load, Observation, Pace, Rate,
-};
+use fp_model::{Direction, FlowReport, FramesReport, Load, Observation, Pace, Rate};
 
 use super::plan::{Plan, PlannedFlow};
 use super::report::{FlowStep, Part, Report, Step, Transport};
+use crate::stall::{self, Connections};
 
 /// What of the tester's trouble can have changed a figure.
-///
-/// A thread that waits for a processor changes nothing while the network alone decides: a kernel goes
-/// on sending what it was given and acknowledging what comes. That it was the network shows by lost
-/// segments, by a queue, by a line that is full or by windows that are used in each round trip. Then the
-/// sender's kernel tells for how long it had nothing to send all the same, no room for more, or no
-/// window, and only for so long an end that stood still can have carried less.
 #[derive(Debug)]
 pub(super) struct Hold {
     /// The longest stall, as far as it can have changed what a flow carried or lost.
@@ -28,15 +21,6 @@ pub(super) struct Hold {
     pub(super) lateness: Option<(Duration, Duration)>,
 }
 
-/// An end that stands still for this share of the time has changed what is carried by as much: no more
-/// than the other checks let pass.
-const STALL_SHARE_MAX: f64 = 0.01;
-/// Kernels count what they waited for in ticks of up to 10 ms, one too many at both ends.
-const TICKS: Duration = Duration::from_millis(20);
-/// A kernel fills its windows with whole segments, which costs small ones 4 % of their rate: up to this
-/// a window that decides and one that does not are not told apart.
-const WHOLE_SEGMENTS: f64 = 0.05;
-
 impl Hold {
     /// A thread that uses more of a processor has none left to wait in.
     pub(super) const BUSY_PERCENT_MAX: f64 = 95.0;
@@ -47,7 +31,7 @@ impl Hold {
         let exposed =
             planned.map(|((planned, step), seen)| exposed(planned, step, seen, is_full(step)));
         let exposed = exposed.max().unwrap_or_default();
-        let stall_max = plan.timing.steady.mul_f64(STALL_SHARE_MAX).max(TICKS);
+        let stall_max = stall::longest_unnoticed(plan.timing.steady);
         let is_all_tcp = seen.flows.iter().all(|flow| matches!(flow, FlowReport::Tcp(_)));
         Self {
             stall: seen.longest_stall().min(exposed),
@@ -76,10 +60,9 @@ fn exposed(
     match seen {
         FlowReport::Frames(report) => exposed_frames(report),
         FlowReport::Tcp(_) if carried_its_pace(planned, step) => Duration::ZERO,
-        FlowReport::Tcp(_) if !is_line_full && !is_limited(step) => step.received.lasts,
         FlowReport::Tcp(report) => {
-            let each = report.connections.iter().map(|each| waited_for_ends(step, each));
-            each.max().unwrap_or(step.received.lasts)
+            let (lasts, rate_l4) = (step.received.lasts, step.received.rates.l4);
+            Connections { each: &report.connections, lasts, rate_l4 }.exposed(is_line_full)
         }
         FlowReport::Probes(_) | FlowReport::Bursts(_) | FlowReport::Connections(_) => {
             Duration::ZERO
@@ -102,31 +85,7 @@ fn carried_its_pace(planned: &PlannedFlow, step: &FlowStep) -> bool {
     let Load::Tcp(load) = &planned.spec.load else { return false };
     let Pace::Constant { rate } = load.pace else { return false };
     let all = Rate::bps(rate.as_bps().saturating_mul(u64::from(load.connections)));
-    step.received.rates.l4 >= all.scaled(1.0 - STALL_SHARE_MAX)
-}
-
-/// Whether the network shows as what limited a flow.
-fn is_limited(step: &FlowStep) -> bool {
-    let has_lost = step.retransmitted_bytes.is_some_and(|bytes| bytes > 0);
-    let queued = step.rtt_mean.zip(step.rtt_min).is_some_and(|(mean, least)| mean >= least * 2);
-    has_lost || queued || uses_its_windows(step)
-}
-
-/// A window that is used in each round trip was given back as soon as it could be.
-fn uses_its_windows(step: &FlowStep) -> bool {
-    let most = step.window_limit_l4();
-    most.is_some_and(|most| step.received.rates.l4 >= most.scaled(1.0 - WHOLE_SEGMENTS))
-}
-
-/// For how long a connection had nothing to send, no room in its buffer or no window; all the time
-/// where its sender does not tell.
-fn waited_for_ends(step: &FlowStep, connection: &ConnectionReport) -> Duration {
-    let lasts = step.received.lasts;
-    let Some(busy) = connection.busy else { return lasts };
-    let full = connection.send_buffer_limited.unwrap_or_default();
-    let window = connection.receive_window_limited.unwrap_or_default();
-    let window = if uses_its_windows(step) { Duration::ZERO } else { window };
-    (lasts.saturating_sub(busy) + full + window).min(lasts)
+    step.received.rates.l4 >= all.scaled(1.0 - stall::SHARE_MAX)
 }
 
 /// A packet that an emulated network lets go late makes the round trip of its connection longer, twice
@@ -139,15 +98,25 @@ fn lateness(plan: &Plan, report: &Report, seen: &Observation) -> Option<(Duratio
     let decides = planned.filter(|(planned, step)| {
         let is_short =
             plan.lines.towards(step.direction).is_some() && !is_full(plan, report, step.direction);
-        step.transport == Some(Transport::Tcp) && is_short && !carried_its_pace(planned, step)
+        let is_free = is_short && !carried_its_pace(planned, step) && !is_bridged(step, late);
+        step.transport == Some(Transport::Tcp) && is_free
     });
     let shortest = decides.filter_map(|(_, step)| step.rtt_mean).min()?;
-    Some((late, shortest.mul_f64(WHOLE_SEGMENTS / 2.0)))
+    Some((late, shortest.mul_f64(stall::WHOLE_SEGMENTS / 2.0)))
+}
+
+/// A queue that holds more than is late keeps its line busy meanwhile. Of what a round trip has grown by,
+/// twice the lateness is no queue, and as much again has to be one.
+fn is_bridged(step: &FlowStep, late: Duration) -> bool {
+    let grown = step.rtt_mean.zip(step.rtt_min).map(|(mean, least)| mean.saturating_sub(least));
+    grown.is_some_and(|grown| grown > late * 4)
 }
 
 /// Whether all flows of a direction fill its line, as far as that is known.
 fn is_full(plan: &Plan, report: &Report, direction: Direction) -> bool {
     let mine = steps(report).filter(|step| step.direction == direction);
     let all = Rate::bps(mine.map(|step| step.received.rates.l1.as_bps()).sum());
-    plan.lines.towards(direction).is_some_and(|line| all >= line.scaled(1.0 - WHOLE_SEGMENTS))
+    plan.lines
+        .towards(direction)
+        .is_some_and(|line| all >= line.scaled(1.0 - stall::WHOLE_SEGMENTS))
 }
