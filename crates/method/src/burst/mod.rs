@@ -23,6 +23,7 @@ use fp_model::{
 
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, mismatch, settle};
+use crate::verdict::Status;
 use crate::watched::Watched;
 pub use arithmetic::{
     CbsPlan, FluidBurst, FrameBurst, FrameBurstOutcome, OverloadTrial, Policer, block_count,
@@ -55,8 +56,23 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.checks = verdict::checks(&report.steps, &health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
     report.verdict.reasons.extend(bed.remarked());
+    heed_undecided(&mut report);
     bed.conclude(&mut report);
     (report, end)
+}
+
+/// A bucket whose bounds lie on both sides of what is tolerated passes nothing.
+fn heed_undecided(report: &mut Report) {
+    let is_undecided = |step: &Step| match step {
+        Step::Policing(step) => step.flaw.is_none() && step.pass.is_none(),
+        Step::PathMtu(_) | Step::Line(_) | Step::Cbs(_) | Step::Rate(_) | Step::Discovery(_) => {
+            false
+        }
+    };
+    let is_sound = matches!(report.verdict.status, Status::Pass | Status::Info);
+    if is_sound && report.steps.iter().any(is_undecided) {
+        report.verdict.status = Status::Inconclusive;
+    }
 }
 
 fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
