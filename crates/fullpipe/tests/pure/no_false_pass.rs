@@ -28,6 +28,34 @@ fn a_frame_length_that_does_not_fit_is_a_row_that_says_so_and_fails_what_was_ask
     assert_eq!((of_short.exit, of_short.status()), (0, "findings"), "{}", of_short.stderr);
 }
 
+/// Nobody has chosen 1518: of the lengths of Ethernet those count that fit.
+#[test]
+fn the_lengths_of_ethernet_that_do_not_fit_fail_nothing_unless_they_are_named() {
+    let words = ["--direction", "upload", "--tests", "throughput", "--trial", "500ms"];
+    let over = |more: &[&str]| {
+        let run = simulated("blackhole-1400", "rfc2544", &[&words[..], more].concat());
+        assert!(run.reason_codes().contains(&"frame_too_long"));
+        (run.exit, run.status().to_owned())
+    };
+    assert_eq!(over(&["--pass-throughput", "95%"]), (0, "findings".into()));
+    assert_eq!(over(&["--pass-throughput", "1518:95%"]), (1, "fail".into()));
+}
+
+/// A policer of 40 Mbit/s behind a path of 1400 bytes.
+#[test]
+fn a_frame_length_whose_bursts_do_not_fit_makes_a_burst_test_invalid() {
+    let folder = Folder::new();
+    let link = "line_rate: 100M, police: {cir: 40M, cbs: 64K}, mtu: {bytes: 1400}";
+    let links = format!("lab: fullpipe.lab/1\nname: tunnel\nlinks:\n  - near_to_far: {{{link}}}\n");
+    let net = folder.written("tunnel.yaml", &links);
+    let over = |lengths: &str| {
+        let words = ["--cir", "40M", "--cbs", "64K", "--direction", "upload", "--frames", lengths];
+        simulated(&net, "burst", &words)
+    };
+    over("1000").expect_pass();
+    expect_invalid(&over("1000,1518"));
+}
+
 #[test]
 fn a_frame_length_that_does_not_fit_is_said_on_the_screen_and_in_documents() {
     let folder = Folder::new();
@@ -99,18 +127,39 @@ fn a_criterion_of_a_service_that_nothing_was_measured_for_makes_a_run_invalid() 
     lasting("11s").expect_pass();
 }
 
-/// The ideal network has no limit that a search could reach.
+/// Without a line there is no limit that a search could reach.
 #[test]
 fn a_criterion_of_test_that_nothing_was_measured_for_makes_a_run_invalid() {
-    let words = ["--max-rate", "1G", "-t", "0.5s", "--sender", "bulk"];
+    let folder = Folder::new();
+    let links = "lab: fullpipe.lab/1\nname: endless\nlinks:\n  - near_to_far: &way {delay: 5ms}\n    \
+                 far_to_near: *way\n";
+    let net = folder.written("endless.yaml", links);
+    let words = ["--max-rate", "20M", "-t", "0.5s", "--sender", "bulk"];
     for criterion in [
         ["--pass-throughput", "90"],
         ["--pass-bidirectional", "50"],
         ["--pass-efficiency", "50"],
         ["--pass-buffer-delay", "1000"],
     ] {
-        expect_invalid(&simulated("ideal", "test", &[&words[..], &criterion[..]].concat()));
+        expect_invalid(&simulated(&net, "test", &[&words[..], &criterion[..]].concat()));
     }
+}
+
+/// 10 Mbit/s up, and no limit down that 20 Mbit/s would reach: what is asked by default is decided for
+/// one direction.
+#[test]
+fn a_test_that_reaches_the_limit_of_one_direction_alone_is_inconclusive() {
+    let folder = Folder::new();
+    let queue = "queue: {packets: 50}";
+    let links = format!(
+        "lab: fullpipe.lab/1\nname: half\nlinks:\n  - near_to_far: {{delay: 5ms, line_rate: 10M, \
+         {queue}}}\n    far_to_near: {{delay: 5ms}}\n"
+    );
+    let net = folder.written("half.yaml", &links);
+    let run = simulated(&net, "test", &["--max-rate", "20M", "-t", "2s", "--sender", "bulk"]);
+    let verdict = &run.result["verdict"];
+    assert_eq!((run.exit, run.status()), (5, "inconclusive"), "{verdict:#}");
+    assert!(run.reason_codes().contains(&"bottleneck_not_reached"), "{verdict:#}");
 }
 
 #[test]

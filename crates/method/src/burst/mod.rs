@@ -57,8 +57,33 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
     report.verdict.reasons.extend(bed.remarked());
     heed_undecided(&mut report);
+    report.heed_unmeasured(untested(plan, &report.steps));
     bed.conclude(&mut report);
     (report, end)
+}
+
+/// Frame lengths that somebody chose and that were not sent, each a sentence. Of those that are tested
+/// unless somebody chooses, the ones that fit are enough.
+fn untested(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let by_default = Plan::new(plan.family, plan.interface_mtu_bytes, plan.goal).frame_bytes;
+    let mtu_bytes = steps.iter().filter_map(|step| match step {
+        Step::PathMtu(mtu) => Some(mtu.mtu_bytes),
+        Step::Line(_) | Step::Cbs(_) | Step::Rate(_) | Step::Policing(_) | Step::Discovery(_) => {
+            None
+        }
+    });
+    let Some(mtu_bytes) = mtu_bytes.min() else { return Vec::new() };
+    if plan.frame_bytes == by_default || plan.goal == Goal::Discover {
+        return Vec::new();
+    }
+    let longer = plan.frame_bytes.iter().filter(|bytes| **bytes > mtu_bytes + plan.framing_bytes());
+    let said = longer.map(|bytes| {
+        format!(
+            "no bursts of frames of {bytes} bytes were sent, because the path carries packets of up to \
+             {mtu_bytes}: choose other lengths with --frames"
+        )
+    });
+    said.collect()
 }
 
 /// A bucket whose bounds lie on both sides of what is tolerated passes nothing.

@@ -51,7 +51,11 @@ fn throughputs(steps: &[Step]) -> impl Iterator<Item = &Throughput> {
 }
 
 fn no_throughput(frame_bytes: Option<u32>, steps: &[Step]) -> Option<String> {
-    let fits = |row: &Throughput| frame_bytes.is_none_or(|bytes| bytes == row.frame_bytes);
+    // A length that was named and does not fit has a row that fails.
+    let fits = |row: &Throughput| match frame_bytes {
+        Some(bytes) => bytes == row.frame_bytes,
+        None => row.limit != Limit::PathMtu,
+    };
     (!throughputs(steps).any(fits)).then(|| match frame_bytes {
         Some(bytes) => format!(
             "--pass-throughput: no throughput of frames of {bytes} bytes was measured: name them with \

@@ -33,7 +33,7 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
         .steps
         .iter()
         .enumerate()
-        .flat_map(|(place, step)| failures(&plan.criteria, place, step))
+        .flat_map(|(place, step)| failures(plan, place, step))
         .collect();
     let failed = !failures.is_empty();
     // What the tester could not offer or receive the network was not asked for.
@@ -78,7 +78,7 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let criteria = &plan.criteria;
     let is_asked = match step {
         Step::Throughput(found) if found.limit == Limit::PathMtu => {
-            asks_of_length(criteria, found.frame_bytes)
+            asks_of_length(plan, found.frame_bytes)
         }
         Step::Throughput(found) => asks_throughput(criteria, found.frame_bytes),
         Step::Latency(_) => criteria.latency.is_some(),
@@ -87,7 +87,7 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
         Step::Recovery(_) => criteria.recovery.is_some(),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => false,
     };
-    is_asked.then(|| failures(criteria, place, step).is_none())
+    is_asked.then(|| failures(plan, place, step).is_none())
 }
 
 fn asks_throughput(criteria: &Criteria, frame_bytes: u32) -> bool {
@@ -95,10 +95,16 @@ fn asks_throughput(criteria: &Criteria, frame_bytes: u32) -> bool {
     lengths.any(|bytes| bytes.is_none_or(|bytes| bytes == frame_bytes))
 }
 
-/// Whether anything is asked of frames of this length.
-fn asks_of_length(criteria: &Criteria, frame_bytes: u32) -> bool {
-    let of_all_lengths = Criteria { throughput: Vec::new(), ..criteria.clone() };
-    of_all_lengths != Criteria::default() || asks_throughput(criteria, frame_bytes)
+/// Whether anything is asked of frames of this length: by name, or of all lengths that somebody chose.
+/// Of Ethernet's own those are tested that fit.
+fn asks_of_length(plan: &Plan, frame_bytes: u32) -> bool {
+    let by_default = Plan::new(plan.family, plan.interface_mtu_bytes).frame_lengths_bytes;
+    let is_chosen = plan.frame_lengths_bytes != by_default;
+    let mut named = plan.criteria.throughput.iter().filter_map(|asked| asked.frame_bytes);
+    let asks_all = plan.criteria.throughput.iter().any(|asked| asked.frame_bytes.is_none());
+    let of_others = Criteria { throughput: Vec::new(), ..plan.criteria.clone() };
+    named.any(|bytes| bytes == frame_bytes)
+        || (is_chosen && (asks_all || of_others != Criteria::default()))
 }
 
 fn too_long(found: &Throughput) -> String {
@@ -109,11 +115,12 @@ fn too_long(found: &Throughput) -> String {
     )
 }
 
-fn failures(criteria: &Criteria, place: usize, step: &Step) -> Option<Reason> {
+fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
+    let criteria = &plan.criteria;
     let reason = |code, text| Some(Reason { code, text, step: Some(place) });
     match step {
         Step::Throughput(found) if found.limit == Limit::PathMtu => {
-            let is_asked = asks_of_length(criteria, found.frame_bytes);
+            let is_asked = asks_of_length(plan, found.frame_bytes);
             is_asked.then(|| too_long(found)).and_then(|text| reason("frame_too_long", text))
         }
         Step::Throughput(found) => {
