@@ -16,7 +16,7 @@ const VERDICTS: Readonly<Record<string, [tone: string, mark: string, word: strin
       "doubtful",
       "?",
       "INCONCLUSIVE",
-      "What was measured does not decide what was asked of the path.",
+      "What was measured does not decide whether the path meets what was asked of it.",
     ],
     invalid: [
       "doubtful",

@@ -56,7 +56,7 @@ pub(crate) fn banner(verdict: &str) -> Banner {
         "inconclusive" => (
             Tone::Doubtful,
             "INCONCLUSIVE",
-            "What was measured does not decide what was asked of the path.",
+            "What was measured does not decide whether the path meets what was asked of it.",
         ),
         "invalid" => (
             Tone::Doubtful,
