@@ -30,6 +30,35 @@ impl<S> Default for Report<S> {
     }
 }
 
+impl<S> Report<S> {
+    /// Adds a self-check; if it is broken, nothing that was found holds.
+    pub(crate) fn submit(&mut self, check: Check, why: Option<String>) {
+        if let Some(text) = why.filter(|_| !check.ok) {
+            let reason = Reason { code: check.name, text, step: None };
+            self.verdict.reasons.insert(0, reason);
+        }
+        if !check.ok && self.verdict.status != Status::Aborted {
+            self.verdict.status = Status::Invalid;
+        }
+        self.checks.push(check);
+    }
+
+    /// What was asked and nothing was measured for, each a sentence: a run that has not failed
+    /// otherwise is invalid. One that was broken off says so already.
+    pub(crate) fn heed_unmeasured(&mut self, unmeasured: Vec<String>) {
+        if unmeasured.is_empty() || self.verdict.status == Status::Aborted {
+            return;
+        }
+        let count = unmeasured.len() as f64;
+        self.checks.push(Check::at_most("criteria_not_measured", count, 0.0, "criteria"));
+        if self.verdict.status != Status::Fail {
+            self.verdict.status = Status::Invalid;
+        }
+        let reason = |text| Reason { code: "criteria_not_measured", text, step: None };
+        self.verdict.reasons.extend(unmeasured.into_iter().map(reason));
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     pub status: Status,
@@ -39,7 +68,11 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
     Pass,
+    /// Nothing that was asked is missed, and something was found that the path's owner should know.
+    Findings,
     Fail,
+    /// What was measured does not decide what was asked.
+    Inconclusive,
     Invalid,
     /// There was nothing to judge by.
     Info,
@@ -51,7 +84,9 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Pass => "pass",
+            Self::Findings => "findings",
             Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
             Self::Invalid => "invalid",
             Self::Info => "info",
             Self::Aborted => "aborted",
@@ -76,6 +111,29 @@ pub struct Check {
     pub value: f64,
     pub limit: f64,
     pub unit: &'static str,
+}
+
+/// Codes of reasons that name a property of the path which its owner should know although nothing
+/// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
+const FINDINGS: [&str; 7] = [
+    "bad_checksums",
+    "deep_queue",
+    "dscp_changed",
+    "loss_too_high_for_tcp",
+    "mtu_black_hole",
+    "no_rate_passed",
+    "nothing_arrived",
+];
+
+impl Verdict {
+    /// Where nothing asked for was missed, tells a path with findings from one without.
+    pub(crate) fn heed_findings(&mut self) {
+        let is_finding = |reason: &Reason| FINDINGS.contains(&reason.code);
+        let is_sound = matches!(self.status, Status::Pass | Status::Info);
+        if is_sound && self.reasons.iter().any(is_finding) {
+            self.status = Status::Findings;
+        }
+    }
 }
 
 impl Reason {

@@ -5,7 +5,19 @@ import type { ComponentChildren, JSX } from "preact";
 const VERDICTS: Readonly<Record<string, [tone: string, mark: string, word: string, say: string]>> =
   {
     pass: ["good", "✓", "PASS", "The path meets what was asked of it."],
+    findings: [
+      "doubtful",
+      "✓!",
+      "PASS WITH FINDINGS",
+      "Nothing that was asked of the path is missed; its owner should know what was found.",
+    ],
     fail: ["bad", "✕", "FAIL", "The path does not meet what was asked of it."],
+    inconclusive: [
+      "doubtful",
+      "?",
+      "INCONCLUSIVE",
+      "What was measured does not decide whether the path meets what was asked of it.",
+    ],
     invalid: [
       "doubtful",
       "!",

@@ -96,10 +96,40 @@ impl Guest {
         }
         Ok(())
     }
+
+    /// Makes a stranger of a session that has nothing more to ask for: its place is free at once, and
+    /// whoever then lingers behind `door` has to go before others do.
+    pub(crate) fn step_back(&self, door: TcpStream) {
+        let mut present = self.guests.present();
+        if let Some(guest) = present.iter_mut().find(|guest| guest.id == self.id) {
+            guest.door = Some(door);
+        }
+    }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
         self.guests.present().retain(|guest| guest.id != self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_session_that_steps_back_leaves_its_place_to_the_next_one() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let door = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let guests = Arc::new(Guests::at_most(1));
+        let arrive = || guests.arrive(Ipv4Addr::LOCALHOST.into(), door());
+        let (first, second) = (arrive(), arrive());
+        assert_eq!((first.admit(), second.admit()), (Ok(()), Err(1)));
+        first.step_back(door());
+        assert_eq!((second.admit(), guests.count()), (Ok(()), (1, 1, 1)));
+        drop(first);
+        assert_eq!(guests.count(), (1, 0, 1));
     }
 }

@@ -36,6 +36,10 @@ pub(crate) struct OutputArgs {
     /// Do not keep the run in the history: keep nothing but what -o asks for
     #[arg(long)]
     pub(crate) no_save: bool,
+    /// End with exit code 1 where all criteria are met and something was found that the path's owner
+    /// should know
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// No progress on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -159,16 +163,18 @@ pub(crate) fn run(
         let _ = writeln!(std::io::stderr(), "fullpipe: {abort}");
     }
     publish(&run, output)?;
-    Ok(exit(&run, end))
+    Ok(exit(&run, end, output))
 }
 
-fn exit(run: &Run, end: Result<(), Abort>) -> Exit {
+fn exit(run: &Run, end: Result<(), Abort>, output: &OutputArgs) -> Exit {
     let (verdict, ..) = run.work.outcome();
     match (end, verdict.status) {
         (Err(Abort::Stopped), _) => super::stopped_by(),
         (Err(Abort::Lost(_) | Abort::Testbed(_)), _) | (Ok(()), Status::Aborted) => Exit::NotRun,
-        (Ok(()), Status::Pass | Status::Info) => Exit::Passed,
+        (Ok(()), Status::Findings) if output.strict => Exit::Failed,
+        (Ok(()), Status::Pass | Status::Findings | Status::Info) => Exit::Passed,
         (Ok(()), Status::Fail) => Exit::Failed,
+        (Ok(()), Status::Inconclusive) => Exit::Inconclusive,
         (Ok(()), Status::Invalid) => Exit::NotValid,
     }
 }

@@ -16,6 +16,7 @@ mod host_trouble;
 mod judged;
 #[path = "../load/mod.rs"]
 mod load;
+mod no_false_pass;
 #[path = "../plans/mod.rs"]
 mod plans;
 #[path = "../port/mod.rs"]

@@ -23,6 +23,8 @@ use fp_model::{
 
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, mismatch, settle};
+use crate::verdict::Status;
+use crate::watched::Watched;
 pub use arithmetic::{
     CbsPlan, FluidBurst, FrameBurst, FrameBurstOutcome, OverloadTrial, Policer, block_count,
     cbs_for_window, cbs_plan, cir_of_goodput, fluid_burst, frame_burst, policer_of,
@@ -45,14 +47,57 @@ const HELD_FRAMES: u64 = 4;
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let (rtt, report) = (Duration::ZERO, Report::default());
-    let mut run = Run { plan, bed, rtt, health: Health::default(), report };
+    let mut bed = Watched::over(bed);
+    let mut run = Run { plan, bed: &mut bed, rtt, health: Health::default(), report };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;
     report.deviations.sort();
     report.deviations.dedup();
     report.checks = verdict::checks(&report.steps, &health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    report.verdict.reasons.extend(bed.remarked());
+    heed_undecided(&mut report);
+    report.heed_unmeasured(untested(plan, &report.steps));
+    bed.conclude(&mut report);
     (report, end)
+}
+
+/// Frame lengths that somebody chose and that were not sent, each a sentence. Of those that are tested
+/// unless somebody chooses, the ones that fit are enough.
+fn untested(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    let by_default = Plan::new(plan.family, plan.interface_mtu_bytes, plan.goal).frame_bytes;
+    let mtu_bytes = steps.iter().filter_map(|step| match step {
+        Step::PathMtu(mtu) => Some(mtu.mtu_bytes),
+        Step::Line(_) | Step::Cbs(_) | Step::Rate(_) | Step::Policing(_) | Step::Discovery(_) => {
+            None
+        }
+    });
+    let Some(mtu_bytes) = mtu_bytes.min() else { return Vec::new() };
+    if plan.frame_bytes == by_default || plan.goal == Goal::Discover {
+        return Vec::new();
+    }
+    let longer = plan.frame_bytes.iter().filter(|bytes| **bytes > mtu_bytes + plan.framing_bytes());
+    let said = longer.map(|bytes| {
+        format!(
+            "no bursts of frames of {bytes} bytes were sent, because the path carries packets of up to \
+             {mtu_bytes}: choose other lengths with --frames"
+        )
+    });
+    said.collect()
+}
+
+/// A bucket whose bounds lie on both sides of what is tolerated passes nothing.
+fn heed_undecided(report: &mut Report) {
+    let is_undecided = |step: &Step| match step {
+        Step::Policing(step) => step.flaw.is_none() && step.pass.is_none(),
+        Step::PathMtu(_) | Step::Line(_) | Step::Cbs(_) | Step::Rate(_) | Step::Discovery(_) => {
+            false
+        }
+    };
+    let is_sound = matches!(report.verdict.status, Status::Pass | Status::Info);
+    if is_sound && report.steps.iter().any(is_undecided) {
+        report.verdict.status = Status::Inconclusive;
+    }
 }
 
 fn steps(run: &mut Run<'_>) -> Result<(), Abort> {

@@ -3,6 +3,7 @@
 mod classes;
 mod figures;
 mod follow;
+mod hold;
 mod path;
 mod plan;
 mod report;
@@ -23,9 +24,8 @@ pub use report::{
 pub use resample::resample;
 pub use verdict::is_met;
 
-use crate::packet_sockets::PacketSockets;
 use crate::path::mismatch;
-use crate::verdict::Reason;
+use crate::watched::Watched;
 
 /// Asks of the path what the plan says, then sends all of its flows in one trial.
 ///
@@ -43,22 +43,20 @@ pub fn run_over(
     bed: &mut dyn Testbed,
 ) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
-    let (mut unknown, mut held_back) = (None, None);
-    let mut bed = PacketSockets::watched(bed);
+    let mut unknown = None;
+    let mut bed = Watched::over(bed);
     let end = path.and_then(|path| {
         report.steps.extend(path.known.into_iter().map(Step::Path));
         unknown = path.unknown;
-        held_back = steps(plan, &mut bed, &mut report)?;
-        Ok(())
+        steps(plan, &mut bed, &mut report)
     });
     report.verdict = verdict::judge(plan, &report, unknown, end.as_ref().err());
-    report.verdict.reasons.extend(held_back);
-    report.verdict.reasons.extend(bed.remarks());
+    report.heed_unmeasured(verdict::unmeasured(plan, &report));
+    bed.conclude(&mut report);
     (report, end)
 }
 
-/// Gives what is to be said of an end that held its own TCP back.
-fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<Option<Reason>, Abort> {
+fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), Abort> {
     let trial = trial(plan);
     let seen = bed.run(&trial)?;
     if seen.flows.len() != trial.flows.len() {
@@ -71,14 +69,13 @@ fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<Opti
         .map(|(flow, seen)| figures::of(plan, flow, seen))
         .collect();
     let flows = flows.ok_or_else(|| mismatch(&trial))?;
-    report.checks = verdict::checks(&seen);
     report.steps.extend(flows.iter().cloned().map(Step::Flow));
     report.steps.extend(sums::of(plan, &flows).into_iter().map(Step::Flow));
-    report.checks.extend(verdict::checks_of_connections(plan, report, &seen));
+    report.checks = verdict::checks(plan, report, &seen);
     if let Some(shared) = &plan.profile {
         report.steps.extend(follow::steps(plan, shared, &flows).into_iter().map(Step::Profile));
     }
-    Ok(verdict::held_back(plan, report, &seen))
+    Ok(())
 }
 
 /// The trial in which all of the plan's flows are sent.

@@ -76,7 +76,9 @@ pub struct FlowStep {
 }
 
 impl FlowStep {
+    /// Of UDP packets alone: nobody knows it of TCP.
     pub fn loss_percent(&self) -> Option<f64> {
+        self.transport.filter(|transport| *transport == Transport::Udp)?;
         let sent = self.sent?.packets.filter(|sent| *sent > 0)?;
         Some(100.0 * self.lost? as f64 / sent as f64)
     }

@@ -10,6 +10,7 @@ mod recovery;
 mod report;
 mod throughput;
 mod time_needed;
+mod unmeasured;
 mod verdict;
 
 use alloc::vec::Vec;
@@ -18,9 +19,9 @@ use core::time::Duration;
 use fp_model::{Abort, Observation, Testbed, Trial};
 
 pub use crate::mlr::{Goal, GoalResult};
-use crate::packet_sockets::PacketSockets;
 use crate::path::{self, Packets};
 pub use crate::search::SearchKind;
+use crate::watched::Watched;
 use line::Line;
 pub use plan::{Criteria, Durations, LeastThroughput, Plan, Test, Threshold, Way};
 pub use report::{
@@ -46,7 +47,7 @@ service level; ITU-T Y.1564 is made for that.";
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = PacketSockets::watched(bed);
+    let mut bed = Watched::over(bed);
     let mut run = Run {
         plan,
         bed: &mut bed,
@@ -60,7 +61,9 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.deviations = verdict::deviations(plan, &report.steps);
     report.checks = verdict::checks(&health);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
-    report.verdict.reasons.extend(bed.remarks());
+    report.verdict.reasons.extend(bed.remarked());
+    report.heed_unmeasured(unmeasured::criteria(plan, &report.steps));
+    bed.conclude(&mut report);
     (report, end)
 }
 
@@ -75,6 +78,9 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
     for way in run.plan.ways.clone() {
         let line = line::find(run, way, mtu_bytes)?;
         tests(run, way, line, &lengths)?;
+        let too_long = run.plan.too_long(mtu_bytes).into_iter();
+        let rows = too_long.map(|bytes| Step::Throughput(throughput::too_long(way, line, bytes)));
+        run.report.steps.extend(rows);
     }
     Ok(())
 }

@@ -229,6 +229,16 @@ impl Plan {
         mtu_bytes + PacketLayout::ETHERNET_L2_OVERHEAD + tags
     }
 
+    /// Frame lengths asked for that a path of this MTU does not take.
+    pub(super) fn too_long(&self, mtu_bytes: u32) -> Vec<u32> {
+        let longest = self.longest_frame_bytes(mtu_bytes);
+        let asked = self.frame_lengths_bytes.iter().copied();
+        let mut lengths: Vec<u32> = asked.filter(|bytes| *bytes > longest).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
     /// Three seconds without loss, of which half may fail.
     pub const SHORT_GOAL: Goal = Goal {
         initial_duration: Duration::from_millis(500),

@@ -100,6 +100,8 @@ pub enum Limit {
     Tester,
     /// The plan forbids to send more.
     RateCap,
+    /// Frames of this length do not fit the path: nothing was sent.
+    PathMtu,
 }
 
 impl fmt::Display for Limit {
@@ -109,6 +111,7 @@ impl fmt::Display for Limit {
             Self::Line => "line",
             Self::Tester => "tester",
             Self::RateCap => "rate_cap",
+            Self::PathMtu => "path_mtu",
         })
     }
 }

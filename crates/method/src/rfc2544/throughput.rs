@@ -52,6 +52,19 @@ pub(super) fn throughput(
     Ok(Throughput { way, frame_bytes, found, theoretical, limit, trials, goals })
 }
 
+/// The row of a length that does not fit the path, of which nothing is sent.
+pub(super) fn too_long(way: Way, line: Line, frame_bytes: u32) -> Throughput {
+    Throughput {
+        way,
+        frame_bytes,
+        found: None,
+        theoretical: line.theoretical(frame_bytes),
+        limit: Limit::PathMtu,
+        trials: Vec::new(),
+        goals: Vec::new(),
+    }
+}
+
 /// What a search has found, if anything, and of which goals if it had any.
 struct Searched {
     found_l1: Option<Rate>,

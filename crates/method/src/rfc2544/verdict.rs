@@ -33,7 +33,7 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
         .steps
         .iter()
         .enumerate()
-        .flat_map(|(place, step)| failures(&plan.criteria, place, step))
+        .flat_map(|(place, step)| failures(plan, place, step))
         .collect();
     let failed = !failures.is_empty();
     // What the tester could not offer or receive the network was not asked for.
@@ -42,7 +42,13 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
     };
     let is_undecided = failed && failures.iter().all(by_tester);
     reasons.extend(failures);
-    reasons.extend(report.steps.iter().enumerate().filter_map(|(place, step)| remark(place, step)));
+    let remarks = report.steps.iter().enumerate().filter_map(|(place, step)| remark(place, step));
+    // Of a length that was asked for, it is a failure already.
+    let is_new = |remark: &Reason| {
+        reasons.iter().all(|known| (known.code, known.step) != (remark.code, remark.step))
+    };
+    let remarks: Vec<Reason> = remarks.filter(is_new).collect();
+    reasons.extend(remarks);
     let status = match (abort, broken.is_empty() && !is_undecided, failed) {
         (Some(_), ..) => Status::Aborted,
         (None, false, _) => Status::Invalid,
@@ -71,22 +77,52 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let step = steps.get(place)?;
     let criteria = &plan.criteria;
     let is_asked = match step {
-        Step::Throughput(found) => {
-            let lengths = || criteria.throughput.iter().map(|asked| asked.frame_bytes);
-            lengths().any(|bytes| bytes.is_none_or(|bytes| bytes == found.frame_bytes))
+        Step::Throughput(found) if found.limit == Limit::PathMtu => {
+            asks_of_length(plan, found.frame_bytes)
         }
+        Step::Throughput(found) => asks_throughput(criteria, found.frame_bytes),
         Step::Latency(_) => criteria.latency.is_some(),
         Step::FrameLoss(_) => criteria.loss_percent.is_some(),
         Step::BackToBack(bursts) => criteria.burst_frames.is_some() && bursts.figures.is_some(),
         Step::Recovery(_) => criteria.recovery.is_some(),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => false,
     };
-    is_asked.then(|| failures(criteria, place, step).is_none())
+    is_asked.then(|| failures(plan, place, step).is_none())
 }
 
-fn failures(criteria: &Criteria, place: usize, step: &Step) -> Option<Reason> {
+fn asks_throughput(criteria: &Criteria, frame_bytes: u32) -> bool {
+    let mut lengths = criteria.throughput.iter().map(|asked| asked.frame_bytes);
+    lengths.any(|bytes| bytes.is_none_or(|bytes| bytes == frame_bytes))
+}
+
+/// Whether anything is asked of frames of this length: by name, or of all lengths that somebody chose.
+/// Of Ethernet's own those are tested that fit.
+fn asks_of_length(plan: &Plan, frame_bytes: u32) -> bool {
+    let by_default = Plan::new(plan.family, plan.interface_mtu_bytes).frame_lengths_bytes;
+    let is_chosen = plan.frame_lengths_bytes != by_default;
+    let mut named = plan.criteria.throughput.iter().filter_map(|asked| asked.frame_bytes);
+    let asks_all = plan.criteria.throughput.iter().any(|asked| asked.frame_bytes.is_none());
+    let of_others = Criteria { throughput: Vec::new(), ..plan.criteria.clone() };
+    named.any(|bytes| bytes == frame_bytes)
+        || (is_chosen && (asks_all || of_others != Criteria::default()))
+}
+
+fn too_long(found: &Throughput) -> String {
+    format!(
+        "{}, {} bytes: frames of this length do not fit the path, so nothing was measured with them; \
+         choose others with --frames",
+        found.way, found.frame_bytes
+    )
+}
+
+fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
+    let criteria = &plan.criteria;
     let reason = |code, text| Some(Reason { code, text, step: Some(place) });
     match step {
+        Step::Throughput(found) if found.limit == Limit::PathMtu => {
+            let is_asked = asks_of_length(plan, found.frame_bytes);
+            is_asked.then(|| too_long(found)).and_then(|text| reason("frame_too_long", text))
+        }
         Step::Throughput(found) => {
             too_low(criteria, found).and_then(|text| reason("throughput_low", text))
         }
@@ -187,6 +223,7 @@ fn remark(place: usize, step: &Step) -> Option<Reason> {
                          --accept-loss"
                     ),
                 ),
+                (Limit::PathMtu, _) => ("frame_too_long", too_long(throughput)),
                 (Limit::Network | Limit::Line | Limit::RateCap, _) => return None,
             }
         }

@@ -4,6 +4,7 @@ mod bottleneck;
 mod plan;
 mod report;
 mod throughput;
+mod unmeasured;
 mod verdict;
 
 use alloc::vec::Vec;
@@ -13,9 +14,9 @@ use fp_model::{
     Abort, Direction, FlowReport, FramesReport, Observation, TcpReport, Testbed, Trial,
 };
 
-use crate::packet_sockets::PacketSockets;
 use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
+use crate::watched::Watched;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
 pub use verdict::is_met;
@@ -25,7 +26,7 @@ pub use verdict::is_met;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = PacketSockets::watched(bed);
+    let mut bed = Watched::over(bed);
     let (report, health) = (Report::default(), Health::default());
     let mut run = Run { plan, bed: &mut bed, report, health };
     let end = steps(&mut run);
@@ -33,7 +34,10 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.deviations = verdict::deviations(plan, &report.steps);
     report.checks = verdict::checks(&report.steps, &health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
-    report.verdict.reasons.extend(bed.remarks());
+    report.verdict.reasons.extend(bed.remarked());
+    unmeasured::heed_half(&mut report.verdict, &report.steps);
+    report.heed_unmeasured(unmeasured::criteria(plan, &report.steps));
+    bed.conclude(&mut report);
     (report, end)
 }
 

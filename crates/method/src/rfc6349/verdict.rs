@@ -27,6 +27,11 @@ const BEYOND_IDEAL_PERCENT_MAX: f64 = 105.0;
 const EFFICIENCY_PERCENT_SOUND: f64 = 99.99;
 /// So much above what the windows themselves queue, waiting is.
 const BUFFER_DELAY_PERCENT_SOUND: f64 = 25.0;
+/// A queue of one bandwidth-delay product keeps a line busy while a connection that halves its window
+/// waits for acknowledgements: what is deeper only adds delay.
+const DEEP_QUEUE_PERCENT: f64 = 100.0;
+/// ITU-T G.114: with less on the way in one direction, hardly anybody who talks notices it.
+const UNNOTICED: Duration = Duration::from_millis(150);
 /// RFC 6349 section 3: with more, a TCP throughput means little.
 const LOSS_MAX: f64 = 0.05;
 const DURATION_MIN: Duration = Duration::from_secs(30);
@@ -339,7 +344,11 @@ fn deep_queue(place: usize, step: &TcpStep) -> Option<Reason> {
         100.0 * step.window_fraction,
         rtt.as_secs_f64() * 1e3
     );
-    Some(Reason { code: "deep_queue", text, step: Some(place) })
+    // What is no deeper is of use, or bothers nobody.
+    let waited = rtt.as_secs_f64() * delay / (100.0 + delay);
+    let is_deep = delay > DEEP_QUEUE_PERCENT && waited > UNNOTICED.as_secs_f64();
+    let code = if is_deep { "deep_queue" } else { "queue_depth" };
+    Some(Reason { code, text, step: Some(place) })
 }
 
 /// Which trial it was, as a person would say it.

@@ -17,6 +17,7 @@ use core::time::Duration;
 use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
 use crate::path::{self, Packets, mismatch};
+use crate::watched::Watched;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
     BadPlan, Class, Device, Directions, Plan, PolicerPlan, PortClass, QueuePlan, Scheduler,
@@ -33,9 +34,10 @@ pub use verdict::is_met;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
+    let mut bed = Watched::over(bed);
     let mut run = Run {
         plan,
-        bed,
+        bed: &mut bed,
         report: Report::default(),
         health: Health::default(),
         baseline_rtt: Duration::ZERO,
@@ -45,6 +47,9 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     report.deviations = verdict::deviations(plan, &report.steps);
     report.checks = verdict::checks(&health);
     report.verdict = verdict::judge(plan, &report.steps, &report.checks, end.as_ref().err());
+    report.heed_unmeasured(verdict::unmeasured(&report.steps));
+    report.verdict.reasons.extend(bed.remarked());
+    bed.conclude(&mut report);
     (report, end)
 }
 

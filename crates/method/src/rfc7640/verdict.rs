@@ -62,6 +62,51 @@ pub(super) fn judge(
     Verdict { status, reasons }
 }
 
+/// Tests of whose bursts nothing was sent, or of whose trains too little came to tell how much a
+/// shaper lets go at once: each a sentence.
+pub(super) fn unmeasured(steps: &[Step]) -> Vec<String> {
+    steps.iter().flat_map(unmeasured_of).collect()
+}
+
+fn unmeasured_of(step: &Step) -> Vec<String> {
+    let unsent = |name: String, bursts: &Stateless| {
+        (bursts.sent_frames == 0)
+            .then(|| format!("{name}: no burst was sent, so nothing is judged"))
+    };
+    let untold = |name: String, trains: &Trains| {
+        let is_untold = trains.rate_l2.is_some() && trains.bucket_least_bytes.is_none();
+        is_untold.then(|| format!("{name}: too little came to tell what leaves at once"))
+    };
+    match step {
+        Step::BaselineRtt(_) => Vec::new(),
+        Step::Policer(step) => {
+            let all = [Some(&step.compliant), step.excess.as_ref()].into_iter().flatten();
+            all.filter_map(|bursts| unsent(policer::named(step), bursts)).collect()
+        }
+        Step::Queue(step) => {
+            unsent(queue::named(step.direction, "fifo"), &step.stateless).into_iter().collect()
+        }
+        Step::Scheduler(step) => {
+            let name = || queue::named(step.direction, step.scheduler);
+            let classes = step.classes.iter();
+            classes.filter_map(|class| unsent(name(), &class.stateless)).collect()
+        }
+        Step::Shaper(step) => {
+            let name = || shaper::named(step.direction);
+            let all = [unsent(name(), &step.stateless), untold(name(), &step.trains)];
+            all.into_iter().flatten().collect()
+        }
+        Step::Capacity(step) => {
+            let of_class = |class: &CapacityClass| {
+                let name = || capacity::named(step, class);
+                let unsent = unsent(name(), &class.compliant);
+                unsent.or_else(|| class.trains.as_ref().and_then(|trains| untold(name(), trains)))
+            };
+            step.classes.iter().filter_map(of_class).collect()
+        }
+    }
+}
+
 fn broken(check: &Check) -> Reason {
     let what = match check.name {
         "tester_drops" => "the tester itself dropped packets",

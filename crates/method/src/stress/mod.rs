@@ -20,6 +20,7 @@ pub use plan::{Criteria, Plan, PlanError};
 pub use report::{Report, Step, StressStep};
 
 use crate::path::mismatch;
+use crate::watched::Watched;
 
 /// Runs the plan's load in one trial.
 ///
@@ -27,8 +28,11 @@ use crate::path::mismatch;
 /// part says why. A trial that was stopped has its step, and the second part says that it was.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
-    let end = steps(plan, bed, &mut report);
+    let mut bed = Watched::over(bed);
+    let end = steps(plan, &mut bed, &mut report);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
+    report.heed_unmeasured(verdict::unmeasured(plan, &report));
+    bed.conclude(&mut report);
     (report, end)
 }
 

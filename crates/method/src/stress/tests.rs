@@ -117,7 +117,7 @@ fn what_was_asked_for_and_came_passes() {
     let step = only(&report);
     assert_eq!((step.good_bytes, step.throughput_l4), (220_000_000, Rate::mbps(88)));
     assert_eq!((step.connections_target, step.limit), (100_000, None));
-    assert!(report.checks.iter().all(|check| check.ok) && report.checks.len() == 4);
+    assert!(report.checks.iter().all(|check| check.ok) && report.checks.len() == 5);
 }
 
 #[test]
@@ -250,7 +250,9 @@ fn of_few_connections_one_more_or_fewer_is_held() {
     few.load.stages = stages(&[(1, 50), (5, 50)]);
     let held = |least, most| {
         let held = Some(HeldConnections { wanted: 50, least, most });
-        let counted = ConnectionsReport { attempted: 50, active_peak: 50, held, ..whole() };
+        let (attempted, established, closed) = (50, 50, 50);
+        let counts = ConnectionsReport { attempted, established, closed, ..whole() };
+        let counted = ConnectionsReport { active_peak: 50, held, ..counts };
         judged(&few, counted).verdict.status
     };
     assert_eq!((held(49, 51), held(48, 50)), (Status::Pass, Status::Fail));
@@ -286,7 +288,10 @@ fn connections_that_carry_nothing_fail_by_what_they_were_to_do() {
 fn what_was_never_asked_for_is_the_testers_fault() {
     // 99,900 are a thousandth less.
     let of = |attempted| {
-        let counted = ConnectionsReport { attempted, active_peak: 99_900, held: None, ..whole() };
+        let (established, closed) = (attempted, attempted);
+        let counts = ConnectionsReport { attempted, established, closed, ..whole() };
+        let active_peak = attempted as u32;
+        let counted = ConnectionsReport { active_peak, held: None, ..counts };
         judged(&plan(), counted)
     };
     assert_eq!(of(99_900).verdict.status, Status::Fail);
@@ -320,8 +325,27 @@ fn payload_that_nobody_sent_spoils_the_run_and_a_wrong_checksum_does_not() {
     assert_eq!(judged(&plan(), corrupt).verdict.status, Status::Invalid);
     let spoilt = ConnectionsReport { bad_checksums: 12, ..whole() };
     let report = judged(&plan(), spoilt);
-    assert_eq!(report.verdict.status, Status::Pass);
+    assert_eq!(report.verdict.status, Status::Findings);
     assert!(said(&report, "bad_checksums").starts_with("12 packets"));
+}
+
+/// No connection was established, and none was to be.
+#[test]
+fn a_handshake_that_nobody_made_is_none_that_was_short_enough() {
+    let mut plan = plan();
+    plan.criteria.handshake_p99_max = Some(Duration::from_millis(19));
+    let counted = ConnectionsReport { handshake: None, ..whole() };
+    let report = judged(&plan, counted);
+    assert_eq!(report.verdict.status, Status::Invalid);
+    assert!(said(&report, "criteria_not_measured").contains("--max-handshake"));
+}
+
+/// 100,000 were attempted.
+#[test]
+fn more_connections_than_were_asked_for_are_none_of_this_network() {
+    let report = judged(&plan(), ConnectionsReport { established: 100_001, ..whole() });
+    assert_eq!(report.verdict.status, Status::Invalid);
+    assert_eq!(report.verdict.reasons[0].code, "counts_conserved");
 }
 
 #[test]

@@ -84,6 +84,15 @@ fn why_stopped(place: usize, stopped: StoppedConnections) -> Reason {
     Reason { code: "stopped", text, step: Some(place) }
 }
 
+/// What was asked and no connection showed.
+pub(super) fn unmeasured(plan: &Plan, report: &Report) -> Vec<String> {
+    let is_asked = plan.criteria.handshake_p99_max.is_some();
+    let is_untold = |Step::Stress(step): &Step| step.counted.handshake.is_none();
+    let untold = report.steps.iter().filter(|step| is_asked && is_untold(step));
+    let sentence = "--max-handshake: no handshake was measured, for no connection was established";
+    untold.map(|_| String::from(sentence)).collect()
+}
+
 fn why_invalid(check: &Check) -> Reason {
     check.as_reason(match check.name {
         "connections_unasked" => {

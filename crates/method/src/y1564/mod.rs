@@ -32,9 +32,9 @@ pub use report::{
     Figures, Ftd, IrSpan, Measured, Offered, Report, ServiceStep, Shortfall, Step, TcpFigures,
 };
 
-use crate::packet_sockets::PacketSockets;
 use crate::path::{BaselineRtt, mismatch};
 use crate::verdict::Status;
+use crate::watched::Watched;
 use offer::Offer;
 
 /// A trial spoilt by the tester is repeated so often at most.
@@ -47,14 +47,15 @@ const UNKNOWN_RTT: Duration = Duration::from_millis(700);
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = PacketSockets::watched(bed);
+    let mut bed = Watched::over(bed);
     let mut run = Run { plan, bed: &mut bed, report: Report::default(), rtt: Duration::ZERO };
     let end = steps(&mut run);
     let mut report = run.report;
     report.deviations = verdict::deviations(plan);
     report.checks = verdict::checks(&report.steps);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
-    report.verdict.reasons.extend(bed.remarks());
+    report.heed_unmeasured(verdict::unmeasured(plan, &report.steps));
+    bed.conclude(&mut report);
     (report, end)
 }
 

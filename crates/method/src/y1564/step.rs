@@ -13,6 +13,7 @@ use super::plan::{Frames, Plan, Service, Tcp, Traffic};
 use super::report::{Figures, Measured, Offered, ServiceStep, Tester};
 use super::{figures, judge};
 use crate::path::mismatch;
+use crate::stall::{self, Connections};
 use crate::verdict::Status;
 
 /// Of the frames planned; with more of them unsent, less was offered than should have been.
@@ -49,7 +50,7 @@ pub(super) fn of_each_service(
                 let flows = (*flow, *report, yellow);
                 of_frames(context, (service, frames), flows, tester)
             }
-            Traffic::Tcp(tcp) => of_tcp(context, (service, *tcp), flow, report),
+            Traffic::Tcp(tcp) => of_tcp(context, (service, *tcp), (flow, report), tester),
         }
     };
     judged.map(step).collect()
@@ -164,8 +165,8 @@ fn unsent_percent(planned: u64, sent: u64) -> f64 {
 fn of_tcp(
     context: &Context<'_>,
     (service, tcp): (&Service, Tcp),
-    flow: &FlowSpec,
-    report: &FlowReport,
+    (flow, report): Flow<'_>,
+    tester: Tester,
 ) -> Result<ServiceStep, Abort> {
     let FlowReport::Tcp(report) = report else { return Err(mismatch(&context.offer.trial)) };
     let window_bytes = offer::window_bytes(context.plan, service, tcp, context.rtt);
@@ -173,15 +174,23 @@ fn of_tcp(
     let steady = context.offer.trial.timing.steady;
     let measured = figures::of_tcp(report, window_bytes, ideal_l4, steady);
     let shortfalls = judge::tcp(tcp, &measured);
+    let (each, rate_l4) = (report.connections.as_slice(), measured.throughput_l4);
+    let exposed = Connections { each, lasts: steady, rate_l4 }.exposed(false);
+    let longest_stall = tester.longest_stall.min(exposed);
+    let status = match shortfalls.is_empty() {
+        true => Status::Pass,
+        false if longest_stall > stall::longest_unnoticed(steady) => Status::Invalid,
+        false => Status::Fail,
+    };
     Ok(ServiceStep {
         service: service.name.clone(),
         direction: flow.direction,
         offered: context.offered,
         offered_l2: service.cir_l2,
         measured: Measured::Tcp(measured),
-        tester: Tester::default(),
+        tester: Tester { longest_stall, ..tester },
         tries: 1,
-        status: if shortfalls.is_empty() { Status::Pass } else { Status::Fail },
+        status,
         shortfalls,
     })
 }

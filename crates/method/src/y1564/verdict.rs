@@ -8,7 +8,7 @@ use core::time::Duration;
 use fp_model::Abort;
 
 use super::plan::{PERFORMANCE_DEFAULT, Plan, Service, Traffic};
-use super::report::{Ftd, Measured, Report, ServiceStep, Shortfall, Step, Tester};
+use super::report::{Figures, Ftd, Measured, Report, ServiceStep, Shortfall, Step, Tester};
 use super::step::UNSENT_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
@@ -76,7 +76,11 @@ fn summary(plan: &Plan, steps: &[Step], status: Status) -> Option<Reason> {
                 format!("{} of {count} services failed: {}", failed.len(), failed.join(", "));
             Some(Reason { code: "services_failed", text, step: None })
         }
-        Status::Invalid | Status::Info | Status::Aborted => None,
+        Status::Findings
+        | Status::Inconclusive
+        | Status::Invalid
+        | Status::Info
+        | Status::Aborted => None,
     }
 }
 
@@ -102,7 +106,9 @@ fn failures(steps: &[Step], place: usize, step: &ServiceStep) -> Vec<Reason> {
             };
             Vec::from([reason("step_invalid", text)])
         }
-        Status::Pass | Status::Info | Status::Aborted => Vec::new(),
+        Status::Pass | Status::Findings | Status::Inconclusive | Status::Info | Status::Aborted => {
+            Vec::new()
+        }
     }
 }
 
@@ -132,6 +138,48 @@ fn spoilt_by(step: &ServiceStep) -> String {
          tester from running for {stall:.1} ms",
         seen.join(", ")
     )
+}
+
+/// Criteria of a service that no step of it has a figure for, each a sentence.
+pub(super) fn unmeasured(plan: &Plan, steps: &[Step]) -> Vec<String> {
+    plan.services.iter().flat_map(|service| unmeasured_of(service, steps)).collect()
+}
+
+fn unmeasured_of(service: &Service, steps: &[Step]) -> Vec<String> {
+    let Traffic::Frames(frames) = &service.traffic else { return Vec::new() };
+    let is_mine = |step: &&ServiceStep| step.service == service.name;
+    let mine = || tested(steps).map(|(_, step)| step).filter(is_mine);
+    let is_known = |of: fn(&Figures) -> bool| {
+        mine().any(|step| match &step.measured {
+            Measured::Frames { judged, .. } => of(judged),
+            Measured::Tcp(_) => false,
+        })
+    };
+    let criteria = &frames.criteria;
+    let all = [
+        (true, is_known(|figures| figures.flr.is_some()), "frame loss ratio"),
+        (criteria.ftd.is_some(), is_known(|figures| figures.ftd.is_some()), "frame transfer delay"),
+        (
+            criteria.fdv.is_some(),
+            is_known(|figures| figures.fdv.is_some()),
+            "frame delay variation",
+        ),
+        (
+            criteria.availability_percent.is_some(),
+            is_known(|figures| figures.availability.is_some()),
+            "availability",
+        ),
+        (
+            service.dscp_received.is_some(),
+            is_known(|figures| !figures.dscp_received.is_empty()),
+            "received DSCP",
+        ),
+    ];
+    // Where nothing arrived at all, that is the failure.
+    let is_failed = has_failed(steps, &service.name);
+    let missing = all.into_iter().filter(|(is_asked, is_known, _)| *is_asked && !is_known);
+    let missing = missing.filter(|_| !is_failed);
+    missing.map(|(.., what)| format!("{}: its {what} was not measured", service.name)).collect()
 }
 
 /// What was not shown although nothing speaks against it.

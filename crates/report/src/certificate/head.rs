@@ -47,7 +47,17 @@ fn started(rfc3339: &str) -> String {
 pub(crate) fn banner(verdict: &str) -> Banner {
     let (tone, word, sentence) = match verdict {
         "pass" => (Tone::Good, "PASS", "The path meets what was asked of it."),
+        "findings" => (
+            Tone::Doubtful,
+            "PASS WITH FINDINGS",
+            "Nothing that was asked of the path is missed; its owner should know what was found.",
+        ),
         "fail" => (Tone::Bad, "FAIL", "The path does not meet what was asked of it."),
+        "inconclusive" => (
+            Tone::Doubtful,
+            "INCONCLUSIVE",
+            "What was measured does not decide whether the path meets what was asked of it.",
+        ),
         "invalid" => (
             Tone::Doubtful,
             "INVALID",

@@ -40,6 +40,7 @@ fn throughput_table(steps: &[Fields<'_>]) -> Table {
             "tester" => "tester limit",
             "rate_cap" => "rate cap",
             "line" => "line",
+            "path_mtu" => "does not fit the path",
             _ => "loss",
         };
         let tone = if ended == "tester limit" { Tone::Doubtful } else { Tone::Neutral };

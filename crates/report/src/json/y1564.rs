@@ -57,9 +57,9 @@ fn service(name: &str, step: &ServiceStep) -> Value {
 /// Unknown where the tester spoilt the step.
 fn pass(status: Status) -> Value {
     match status {
-        Status::Pass => json!(true),
+        Status::Pass | Status::Findings => json!(true),
         Status::Fail => json!(false),
-        Status::Invalid | Status::Info | Status::Aborted => Value::Null,
+        Status::Inconclusive | Status::Invalid | Status::Info | Status::Aborted => Value::Null,
     }
 }
 

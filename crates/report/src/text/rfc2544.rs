@@ -83,6 +83,7 @@ fn throughput_row(row: &Throughput) -> String {
     let limit = match row.limit {
         Limit::Tester => " tester limit",
         Limit::RateCap => " rate cap",
+        Limit::PathMtu => "does not fit the path",
         Limit::Network | Limit::Line => "",
     };
     format!(

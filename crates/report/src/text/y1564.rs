@@ -84,10 +84,10 @@ fn cells_of_tcp(tcp: &TcpFigures) -> [String; 4] {
 
 fn result(step: &ServiceStep) -> String {
     let word = match step.status {
-        Status::Pass => "pass",
+        Status::Pass | Status::Findings => "pass",
         Status::Fail => "FAIL",
         Status::Invalid => "INVALID",
-        Status::Info | Status::Aborted => "–",
+        Status::Inconclusive | Status::Info | Status::Aborted => "–",
     };
     let codes = step.shortfalls.iter().map(|shortfall| shortfall.code().replace('_', " "));
     let codes: Vec<_> = codes.collect();

@@ -239,6 +239,11 @@ impl Session<'_> {
         }
         // Numbers and short strings always have a form in JSON.
         self.control.write_json(&serde_json::to_value(ours).unwrap_or_default())?;
+        // A client may begin its next test as soon as it has read this. Where the connection has no
+        // second handle, the place is free when it ends.
+        if let Ok(door) = self.control.stream().try_clone() {
+            self.guest.step_back(door);
+        }
         self.control.say(State::DisplayResults)?;
         match self.control.state() {
             // Clients differ in how they leave, and all has been said.

@@ -301,6 +301,13 @@ impl Request {
     }
 
     fn check(&self) -> anyhow::Result<()> {
+        let is_tcp = |wanted: &Wanted| matches!(wanted.traffic, Traffic::Tcp(_));
+        if self.criteria.loss_max_percent.is_some() && self.wanted.iter().all(is_tcp) {
+            return Err(anyhow!(
+                "--max-loss is of UDP packets: TCP sends again what was lost and does not tell how \
+                 much that was; add -u, or leave it out"
+            ));
+        }
         let (mut flows, mut connections) = (0, 0);
         for wanted in &self.wanted {
             let ways = wanted.directions.len();

@@ -53,7 +53,11 @@ pub(crate) fn as_it_was(stored: &Stored) -> Option<Run> {
 fn says_all(today: &Value, then: &Value) -> bool {
     match (today, then) {
         (Value::Object(today), Value::Object(then)) => then.iter().all(|(field, then)| {
-            let is_said = |today| says_all(today, then) || was_of_frames(field, today, then);
+            let is_said = |today| {
+                says_all(today, then)
+                    || was_of_frames(field, today, then)
+                    || has_more_checks(field, today, then)
+            };
             today.get(field).is_some_and(is_said)
         }),
         (Value::Array(today), Value::Array(then)) => {
@@ -62,6 +66,14 @@ fn says_all(today: &Value, then: &Value) -> bool {
         }
         _ => today == then,
     }
+}
+
+/// A tester checks itself in more ways than it did once; none of them speaks against the run.
+fn has_more_checks(field: &str, today: &Value, then: &Value) -> bool {
+    let (Some(today), Some(then)) = (today.as_array(), then.as_array()) else { return false };
+    let was_made = |check: &&Value| then.iter().any(|known| says_all(check, known));
+    let (old, new): (Vec<&Value>, Vec<&Value>) = today.iter().partition(was_made);
+    field == "checks" && old.len() == then.len() && new.iter().all(|check| check["ok"] == true)
 }
 
 /// Of frames, which are never sent again, it was once said that none were.

@@ -167,19 +167,20 @@ impl Run<'_> {
             result: document.as_ref().map(|_| format!("{name}.json")),
             reasons: reasons(job, &ended, status, document.as_ref()),
         };
-        let counts = matches!(status, Status::Passed | Status::Failed);
+        let counts = matches!(status, Status::Passed | Status::Failed | Status::Inconclusive);
         Ok((run, document.filter(|_| counts)))
     }
 
     fn status(&self, job: &Job, ended: &Ended, has_result: bool) -> Status {
-        if self.stop.is_set() && ended.code != Some(0) && ended.code != Some(1) {
+        if self.stop.is_set() && !matches!(ended.code, Some(0 | 1 | 5)) {
             return Status::Aborted;
         }
         match (ended.code, has_result) {
             _ if ended.timed_out => Status::NotRun,
             (Some(0), true) => Status::Passed,
             (Some(1), true) if job.planned.counts_verdict => Status::Failed,
-            (Some(1), true) => Status::Passed,
+            (Some(5), true) if job.planned.counts_verdict => Status::Inconclusive,
+            (Some(1 | 5), true) => Status::Passed,
             (Some(4), true) => Status::NotValid,
             (Some(_) | None, _) => Status::NotRun,
         }
@@ -192,12 +193,14 @@ fn reasons(job: &Job, ended: &Ended, status: Status, document: Option<&Value>) -
         let reasons = reasons.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         reasons.iter().filter_map(|reason| reason["text"].as_str()).map(String::from).collect()
     };
-    let is_info = document.is_some_and(|document| document["verdict"]["status"] == "info");
+    let speaks = document.is_some_and(|document| {
+        ["info", "findings"].iter().any(|status| document["verdict"]["status"] == *status)
+    });
     match (status, &ended.complaint) {
-        // What judges nothing says what it has seen.
-        (Status::Passed, _) if is_info => said(),
+        // What judges nothing says what it has seen, and findings are to be known.
+        (Status::Passed, _) if speaks => said(),
         (Status::Passed, _) => Vec::new(),
-        (Status::Failed | Status::NotValid, _) => said(),
+        (Status::Failed | Status::NotValid | Status::Inconclusive, _) => said(),
         (Status::Aborted, _) => vec![String::from("stopped by a signal")],
         (Status::NotRun, _) if ended.timed_out => {
             let timeout = job.timeout.unwrap_or_default().as_secs_f64();
@@ -229,7 +232,7 @@ fn tested(
         .iter()
         .find(|run| run.status == median)
         .map_or_else(Vec::new, |run| run.reasons.clone());
-    let has_figures = matches!(median, Status::Passed | Status::Failed);
+    let has_figures = matches!(median, Status::Passed | Status::Failed | Status::Inconclusive);
     let judge = |criterion: &Criterion| judged(criterion, documents);
     let criteria: Vec<Judged> =
         if has_figures { job.criteria.iter().map(judge).collect() } else { Vec::new() };

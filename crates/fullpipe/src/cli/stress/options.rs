@@ -114,15 +114,14 @@ pub(crate) struct MethodArgs {
     /// one receive queue
     #[arg(long, value_enum, default_value = "af-packet", help_heading = "Segments")]
     pub(super) packet_io: PacketIoOption,
-    /// Pass only if the number held departs by at most this much from the one wanted
+    /// Pass only if the number held departs by at most this much from the one wanted [default: 0.1%]
     #[arg(
         long,
         value_name = "PERCENT",
         value_parser = any_percent,
-        default_value = "0.1%",
         help_heading = "Criteria"
     )]
-    pub(super) tolerance: f64,
+    pub(super) tolerance: Option<f64>,
     /// Pass only if at most this share of the connections fails
     #[arg(
         long,

@@ -57,6 +57,13 @@ impl MethodArgs {
                  which stages (--stages \"30s:100k, 30s:0\")"
             )));
         }
+        if self.tolerance.is_some() && !stages.windows(2).any(|pair| holds(pair[0], pair[1])) {
+            return Err(Failure::bad_input(anyhow!(
+                "--tolerance: no stage holds a number of connections: add one that ends with as many \
+                 as the one before it, or leave it out"
+            )));
+        }
+        let by_default = Criteria::default();
         let transaction = Transaction {
             request_bytes: self.request,
             response_bytes: self.response,
@@ -87,7 +94,7 @@ impl MethodArgs {
             load,
             settle: SETTLE,
             criteria: Criteria {
-                held_tolerance_percent: self.tolerance,
+                held_tolerance_percent: self.tolerance.unwrap_or(by_default.held_tolerance_percent),
                 failed_max_percent: self.max_failed,
                 setup_rate_min: self.min_setup_rate,
                 handshake_p99_max: self.max_handshake,
@@ -149,6 +156,11 @@ impl MethodArgs {
         let translated = self.translated;
         ConnectionAddresses { clients, servers, client_ports, server_ports, translated }
     }
+}
+
+/// Whether the number stays what it was for a while.
+const fn holds(before: ConnectionsStage, stage: ConnectionsStage) -> bool {
+    stage.connections > 0 && stage.connections == before.connections && !stage.lasts.is_zero()
 }
 
 /// # Errors

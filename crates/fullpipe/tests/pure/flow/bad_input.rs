@@ -14,6 +14,7 @@ fn refused(words: &[&str], said: &str) {
 fn what_cannot_be_sent_is_refused() {
     for (words, said) in [
         (&["-P", "1000000000"][..], "from 1 to 10000 TCP connections or 256 UDP streams"),
+        (&["--max-loss", "1%"], "--max-loss is of UDP packets"),
         (&["-u", "-P", "257"], "257 flows are too many"),
         (&["-u", "-b", "1T", "-l", "18"], "6944444444 packets a second, more than 10000000"),
         (&["-u", "-l", "1473"], "to 1472"),

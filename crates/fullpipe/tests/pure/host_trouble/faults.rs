@@ -161,6 +161,10 @@ fn of_flow_and_stress() -> Vec<Fault> {
         fault(Subject::FlowOfTcp, "tester_stall", "a host kept an end from running", {
             near(stopped(stall))
         }),
+        // 36 Mbit/s in a round trip that is ten times as long as the path's.
+        fault(Subject::FlowOfTcp, "emulation_lateness", "letting packets go in time", {
+            emulated_on(taken_away(ms(50), ms(200)))
+        }),
         fault(Subject::Stress, "connections_unasked", "did not get to ask for all", {
             near(stopped(Stops { from: ms(500), every: None, ..taken_away(ms(3510), ms(0)) }))
         }),

@@ -3,5 +3,6 @@
 
 mod faults;
 mod honest;
+mod lies;
 mod quiet;
 mod subject;

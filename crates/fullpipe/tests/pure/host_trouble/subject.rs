@@ -7,9 +7,9 @@ use fp_method::verdict::{Check, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{
     Abort, AddressRange, Behaviour, Close, CongestionControl, ConnectionAddresses, ConnectionsLoad,
-    ConnectionsShare, ConnectionsStage, Direction, Dscp, Family, FlowSpec, FramePorts, FrameSizes,
-    FramesLoad, Layer, LayeredRate, Load, Pace, PortRange, Rate, Sender, TcpEngine, TcpLoad,
-    Timing,
+    ConnectionsShare, ConnectionsStage, Direction, Dscp, Family, FlowReport, FlowSpec, FramePorts,
+    FrameSizes, FramesLoad, Layer, LayeredRate, Load, Observation, Pace, PortRange, Rate, Sender,
+    TcpEngine, TcpLoad, Testbed, Timing, Trial,
 };
 use fp_net::path::{LinkSpec, PathSpec, PoliceSpec, QueueLimit, QueueSpec, ShapeSpec};
 use fp_net::sim::{SimTestbed, Trouble};
@@ -84,31 +84,40 @@ impl Subject {
 
     pub(crate) fn run(self, network: Network, trouble: Trouble, seed: u64) -> Outcome {
         let path = self.path(network);
-        let mut bed = SimTestbed::new(&path, seed).with_trouble(trouble);
+        self.over(&mut SimTestbed::new(&path, seed).with_trouble(trouble), network)
+    }
+
+    /// The same where a far end changes what it reports by `lie`.
+    pub(crate) fn run_with_liar(self, lie: fn(&mut FlowReport)) -> Outcome {
+        let honest = SimTestbed::new(&self.path(Network::Right), 1);
+        self.over(&mut Liar { honest, lie }, Network::Right)
+    }
+
+    fn over(self, bed: &mut dyn Testbed, network: Network) -> Outcome {
         match self {
-            Self::Rfc6349 => of_rfc6349(&mut bed, network, Duration::from_secs(2)),
-            Self::Rfc6349Long => of_rfc6349(&mut bed, network, Duration::from_secs(4)),
+            Self::Rfc6349 => of_rfc6349(bed, network, Duration::from_secs(2)),
+            Self::Rfc6349Long => of_rfc6349(bed, network, Duration::from_secs(4)),
             Self::Burst => {
-                let (report, end) = burst::run(&burst_plan(), &mut bed);
+                let (report, end) = burst::run(&burst_plan(), bed);
                 outcome(report, end, |_| None)
             }
-            Self::Rfc2544 => of_rfc2544(&mut bed, network),
+            Self::Rfc2544 => of_rfc2544(bed, network),
             Self::Y1564 => {
-                let (report, end) = y1564::run(&y1564_plan(), &mut bed);
+                let (report, end) = y1564::run(&y1564_plan(), bed);
                 outcome(report, end, |_| None)
             }
             Self::Rfc7640Policer | Self::Rfc7640Queue | Self::Rfc7640Shaper => {
                 let plan = self.rfc7640_plan();
                 plan.check().unwrap();
-                let (report, end) = rfc7640::run(&plan, &mut bed);
+                let (report, end) = rfc7640::run(&plan, bed);
                 outcome(report, end, |_| None)
             }
             Self::FlowOfFrames | Self::FlowOfTcp => {
-                let (report, end) = flow::run(&self.flow_plan(), &mut bed);
+                let (report, end) = flow::run(&self.flow_plan(), bed);
                 outcome(report, end, |_| None)
             }
             Self::Stress => {
-                let (report, end) = stress::run(&stress_plan(), &mut bed);
+                let (report, end) = stress::run(&stress_plan(), bed);
                 outcome(report, end, |_| None)
             }
         }
@@ -214,10 +223,24 @@ impl Subject {
                 steady: Duration::from_secs(3),
                 settle: Duration::from_millis(100),
             },
-            lines: flow::Lines::default(),
+            lines: flow::Lines { upload: Some(Rate::mbps(100)), download: None },
             profile: None,
             criteria,
         }
+    }
+}
+
+/// A testbed of which one end reports what cannot be.
+struct Liar {
+    honest: SimTestbed,
+    lie: fn(&mut FlowReport),
+}
+
+impl Testbed for Liar {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let mut seen = self.honest.run(trial)?;
+        seen.flows.iter_mut().for_each(self.lie);
+        Ok(seen)
     }
 }
 
@@ -230,7 +253,7 @@ fn outcome<S>(
     Outcome { verdict: report.verdict, checks: report.checks, rate_share, end }
 }
 
-fn of_rfc6349(bed: &mut SimTestbed, network: Network, trial: Duration) -> Outcome {
+fn of_rfc6349(bed: &mut dyn Testbed, network: Network, trial: Duration) -> Outcome {
     let plan = rfc6349::Plan {
         senders: rfc6349::Senders::Bulk,
         trial: Some(trial),
@@ -251,7 +274,7 @@ fn of_rfc6349(bed: &mut SimTestbed, network: Network, trial: Duration) -> Outcom
     })
 }
 
-fn of_rfc2544(bed: &mut SimTestbed, network: Network) -> Outcome {
+fn of_rfc2544(bed: &mut dyn Testbed, network: Network) -> Outcome {
     let percent_of_line = 99.0;
     let at_least = rfc2544::Threshold::Percent { percent_of_line };
     let plan = rfc2544::Plan {

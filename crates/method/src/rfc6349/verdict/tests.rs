@@ -71,6 +71,27 @@ fn tcp(share_percent: f64) -> TcpStep {
     }
 }
 
+/// 155 ms deep.
+fn deep_queue() -> TcpStep {
+    let rtt_mean = Some(RTT.mul_f64(4.1));
+    let buffer_delay_percent = Some(310.0);
+    TcpStep { window_fraction: 4.0, buffer_delay_percent, rtt_mean, ..tcp(100.0) }
+}
+
+/// ITU-T G.114 has 150 ms; what is no deeper than the bandwidth-delay product is of use.
+#[test]
+fn a_queue_is_a_finding_where_it_is_deeper_than_of_use_and_is_noticed() {
+    let code = |delay_percent: f64, rtt_ms| {
+        let rtt_mean = Some(Duration::from_millis(rtt_ms));
+        let buffer_delay_percent = Some(delay_percent);
+        let step = TcpStep { rtt_mean, buffer_delay_percent, ..deep_queue() };
+        said(step).1.last().copied().unwrap()
+    };
+    // Of 50 ms without it; of 200 and of 100 ms.
+    assert_eq!([code(310.0, 205), code(290.0, 195)], ["deep_queue", "queue_depth"]);
+    assert_eq!([code(100.0, 400), code(160.0, 260)], ["queue_depth", "deep_queue"]);
+}
+
 fn judged(plan: &Plan, limit: Bottleneck, tcp: TcpStep, health: &Health) -> Verdict {
     let steps = [Step::Bottleneck(limit), Step::Tcp(tcp)];
     judge(plan, &steps, &checks(&steps, health), None)
@@ -229,7 +250,7 @@ fn whatever_the_verdict_the_path_is_remarked_on() {
         by: ProbedBy::Datagrams,
     };
     let lossy = Bottleneck { base_loss: 0.05, ..limit(LimitKind::Policer) };
-    let deep = TcpStep { window_fraction: 4.0, buffer_delay_percent: Some(310.0), ..tcp(100.0) };
+    let deep = deep_queue();
     let steps = [Step::PathMtu(hole), Step::Bottleneck(lossy), Step::Tcp(deep)];
     let verdict = judge(&plan(), &steps, &[], None);
     let codes: Vec<_> = verdict.reasons.iter().map(|reason| (reason.code, reason.step)).collect();
@@ -263,7 +284,7 @@ fn missed(plan: &Plan, steps: &[Step]) -> Vec<usize> {
 #[test]
 fn a_step_that_does_not_meet_what_was_asked_is_one_that_the_verdict_finds_fault_with() {
     let unreached = Bottleneck { direction: Direction::Upload, ..limit(LimitKind::NotReached) };
-    let deep = TcpStep { window_fraction: 4.0, buffer_delay_percent: Some(310.0), ..tcp(100.0) };
+    let deep = deep_queue();
     let steps = [
         Step::Bottleneck(limit(LimitKind::Policer)),
         Step::Bottleneck(unreached),

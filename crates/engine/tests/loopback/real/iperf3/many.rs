@@ -58,6 +58,17 @@ fn twelve_clients_test_at_once_and_none_gets_what_is_anothers() {
     assert_eq!(said.len(), 12, "{said:?}");
 }
 
+/// The server has room for one test, and is asked for the next as soon as its results are read.
+#[test]
+fn a_client_that_comes_right_after_another_is_served() {
+    let serving = Serving::start(None, 1);
+    let short = ClientPlan { end: End::Bytes(1 << 16), ..plan(serving.address, Transport::Tcp) };
+    for _ in 0..20 {
+        let report = client::run(&short, &mut |_| {}, &StopFlag::default()).unwrap();
+        assert!(report.complete);
+    }
+}
+
 #[test]
 fn a_server_that_is_full_says_so() {
     let serving = Serving::start(None, 1);
