@@ -211,3 +211,88 @@ fn a_deep_bucket_passes_and_a_shallow_one_is_left_open() {
     };
     assert_eq!((with(320_000), with(150_000)), (Some(true), None));
 }
+
+/// The arithmetic and the emulator have nothing in common but the network: what arrives of a long
+/// overload of random networks, and what is lost well below the limit, is what the arithmetic says.
+#[test]
+fn the_emulator_carries_what_the_arithmetic_says() {
+    let slow = |way: &Way| way.rate_bps(20) <= 30e6;
+    let mut compared = 0;
+    for network in (0..400).map(|index| crate::draw::network(3, index)) {
+        let facts = Facts::of(&network);
+        for direction in [Direction::Download, Direction::Upload] {
+            let way = facts.way(direction);
+            if slow(way) && !is_upset(&network, way) {
+                let seen = offered(&network, way, direction, 1.5 * way.right[1], fills_s(way));
+                let arrived_s = seen.received_in.unwrap_or_default().as_secs_f64();
+                let share = seen.received_frames as f64 / arrived_s / way.frames_s;
+                // A frame more or less, and chance: five standard deviations of bursts of losses.
+                let spread = chance(way.loss, seen.sent_frames) + 2.0 / seen.received_frames as f64;
+                // CoDel makes its queue shorter all the time, and with it the time that is counted.
+                let spread = spread + if way.has_codel { 0.01 } else { 0.0 };
+                let right = way.right[0] - spread..=way.right[1] + spread;
+                assert!(right.contains(&share), "{share} of {way:?}\n{}", network.lab_file());
+                let seen = offered(&network, way, direction, 0.9, 1.0);
+                let lost = 1.0 - seen.received_frames as f64 / seen.sent_frames as f64;
+                let off = (lost - way.loss).abs();
+                let spread = chance(way.loss, seen.sent_frames) + 2.0 / seen.sent_frames as f64;
+                assert!(off <= spread, "{lost} lost, {way:?}\n{}", network.lab_file());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 100, "{compared} directions were compared");
+}
+
+/// Chance or the sender's rhythm decides what a bucket or a queue of a few frames lets through.
+fn is_upset(network: &Network, way: &Way) -> bool {
+    const FEW: f64 = 30.0;
+    let depth = way.bucket.map(|bucket| {
+        bucket.cbs_bytes.min(match bucket.eir_bps {
+            0.0 => f64::INFINITY,
+            _ => bucket.ebs_bytes,
+        })
+    });
+    let few_tokens = depth.is_some_and(|bytes| bytes < 3.0 * f64::from(way.frame_bytes));
+    let shallow =
+        depth.map_or(way.queue_s * way.frames_s, |bytes| bytes / f64::from(way.frame_bytes));
+    few_tokens || (shallow < FEW && !network.all_links().all(is_clean))
+}
+
+/// Until an overload of half as much again has emptied the buckets and filled the queue; the port may
+/// let only a fifth more through.
+fn fills_s(way: &Way) -> f64 {
+    let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
+    let depth_s = depth / (way.frames_s * f64::from(way.frame_bytes));
+    1.0 + depth_s.max(way.queue_s) / 0.15
+}
+
+/// Losses come in bursts of up to 50 frames: each is one event.
+fn chance(loss: f64, frames: u64) -> f64 {
+    5.0 * (loss * 50.0 / frames as f64).sqrt() + 1e-3
+}
+
+fn offered(
+    network: &Network,
+    way: &Way,
+    direction: Direction,
+    times: f64,
+    warm_up_s: f64,
+) -> fp_model::FramesReport {
+    use fp_model::{
+        Dscp, FlowReport, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Testbed, Timing,
+    };
+    let rate = Rate::bps((times * way.rate_bps(0)) as u64);
+    let sizes = FrameSizes::fixed(way.frame_bytes);
+    let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+    let flow = FlowSpec::new(direction, network.family, Dscp::BEST_EFFORT, load);
+    let (warm_up, steady) = (Duration::from_secs_f64(warm_up_s), Duration::from_secs(5));
+    let settle = warm_up + steady + Duration::from_secs_f64(1.0 + 2.0 * way.queue_s);
+    let timing = Timing { warm_up, steady, settle };
+    let trial = fp_model::Trial { name: "offered".into(), flows: vec![flow], timing };
+    let mut bed = fp_net::sim::SimTestbed::new(&network.path, network.seed);
+    match bed.run(&trial).unwrap().flows.into_iter().next().unwrap() {
+        FlowReport::Frames(seen) => seen,
+        other => panic!("{other:?}"),
+    }
+}
