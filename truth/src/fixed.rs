@@ -47,7 +47,7 @@ pub(crate) fn networks() -> Vec<Network> {
     let (down, up) = (way(500), way(10));
     add("asymmetric-500m-10m", TEST, Network::new(String::new(), down, up));
     for (mbps, ms) in [(1, 400), (10, 500), (70, 400), (100, 400)] {
-        // So many milliseconds of the line.
+        // In bytes, this many milliseconds of the line.
         let deep = QueueLimit::Bytes(mbps * 125 * ms);
         let network = both(vec![line(mbps, Some(deep), 10.0)]);
         let passes = Some(true);

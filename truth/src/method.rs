@@ -10,7 +10,7 @@ use fp_net::sim::SimTestbed;
 use fp_report::{Labels, Run, Work};
 use serde_json::Value;
 
-use crate::facts::{Bucket, Facts, Kind, Way, interface_mtu_bytes};
+use crate::facts::{Bucket, DirectionFacts, Facts, Kind, interface_mtu_bytes};
 use crate::network::Network;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,11 +60,11 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Frames and timers that the simulator had to deal with.
     pub(crate) happenings: u64,
-    /// What was sold, where that was told.
+    /// What the plan says of the policer, if the method needs that.
     pub(crate) sold: Option<Sold>,
 }
 
-/// What a method is told of a policer.
+/// The policer as the plan describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sold {
     pub(crate) cir_bps: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Sold {
 const DOWNLOAD: &[Direction] = &[Direction::Download];
 const BOTH: &[Direction] = &[Direction::Download, Direction::Upload];
 
-/// Half a minute is what the command line allows a bucket to take to fill.
+/// The longest fill time of a bucket that the command line accepts.
 const FILLS_IN_S: f64 = 30.0;
 /// In trials of ten seconds, a bucket of more forgives a rate that is a tenth too high.
 const FORGIVES_S: f64 = 0.3;
@@ -87,9 +87,9 @@ const FORGIVES_S: f64 = 0.3;
 const LEAST_FRAMES: f64 = 50.0;
 
 impl Sold {
-    /// What is told of a network with this policer: of every third seed a CIR too high by a tenth, of the
-    /// next ones a CBS half as large again as the longest burst that the policer lets through, which is
-    /// more than its bucket by what comes back meanwhile. No tolerance covers either.
+    /// Every third seed gets a CIR that is a tenth too high, the next one a CBS that is half as large
+    /// again as the longest burst that the policer lets through (its bucket, and what refills it during
+    /// the burst), the third one the truth. No tolerance covers either lie.
     fn of(bucket: &Bucket, frame_bytes: u32, seed: u64) -> Self {
         let is_shallow = 8.0 * bucket.cbs_bytes <= FORGIVES_S * bucket.cir_bps;
         let is_whole = bucket.cbs_bytes >= LEAST_FRAMES * f64::from(frame_bytes);
@@ -118,7 +118,7 @@ impl Sold {
 type Said = (Work, Result<(), Abort>);
 
 /// Runs the method over the network; `None` where it has nothing to do there: there is nothing to sell
-/// where no policer of one bucket limits, or one that takes half a minute to fill.
+/// where the limit is no policer of one bucket, or one that takes half a minute to fill.
 pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ran> {
     let sold = match method {
         Method::Test | Method::Discover | Method::Rfc2544 => None,
@@ -183,14 +183,14 @@ fn said(
     }
 }
 
-/// What the method is told of the download's policer, and of the upload's if that is set alike.
+/// The plan's policer: that of the download, and of both directions where both are set alike.
 fn sold(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
     let can_be_said = |bucket: &Bucket| match method {
         // There is no word for frames without their FCS.
         Method::Burst => bucket.offset_bytes != -4,
         _ => bucket.offset_bytes == 0,
     };
-    let single = |way: &Way| {
+    let single = |way: &DirectionFacts| {
         let is_limit = way.kinds == [Kind::Policer];
         way.bucket.filter(|bucket| is_limit && bucket.eir_bps == 0.0 && can_be_said(bucket))
     };

@@ -16,8 +16,8 @@ fn losing(link: LinkSpec, share: f64) -> LinkSpec {
     LinkSpec { loss: Probability::new(share).map(LossSpec::Random), ..link }
 }
 
-fn full(links: &[LinkSpec]) -> Way {
-    Way::of(links, 1518)
+fn full(links: &[LinkSpec]) -> DirectionFacts {
+    DirectionFacts::of(links, 1518)
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -216,12 +216,12 @@ fn a_deep_bucket_passes_and_a_shallow_one_is_left_open() {
 /// overload of random networks, and what is lost well below the limit, is what the arithmetic says.
 #[test]
 fn the_emulator_carries_what_the_arithmetic_says() {
-    let slow = |way: &Way| way.rate_bps(20) <= 30e6;
+    let slow = |way: &DirectionFacts| way.rate_bps(20) <= 30e6;
     let mut compared = 0;
     for network in (0..400).map(|index| crate::draw::network(3, index)) {
         let facts = Facts::of(&network);
         for direction in [Direction::Download, Direction::Upload] {
-            let way = facts.way(direction);
+            let way = facts.of_direction(direction);
             if slow(way) && !is_upset(&network, way) {
                 let seen = offered(&network, way, direction, 1.5 * way.right[1], fills_s(way));
                 let arrived_s = seen.received_in.unwrap_or_default().as_secs_f64();
@@ -245,7 +245,7 @@ fn the_emulator_carries_what_the_arithmetic_says() {
 }
 
 /// Chance or the sender's rhythm decides what a bucket or a queue of a few frames lets through.
-fn is_upset(network: &Network, way: &Way) -> bool {
+fn is_upset(network: &Network, way: &DirectionFacts) -> bool {
     const FEW: f64 = 30.0;
     let depth = way.bucket.map(|bucket| {
         bucket.cbs_bytes.min(match bucket.eir_bps {
@@ -261,7 +261,7 @@ fn is_upset(network: &Network, way: &Way) -> bool {
 
 /// Until an overload of half as much again has emptied the buckets and filled the queue; the port may
 /// let only a fifth more through.
-fn fills_s(way: &Way) -> f64 {
+fn fills_s(way: &DirectionFacts) -> f64 {
     let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
     let depth_s = depth / (way.frames_s * f64::from(way.frame_bytes));
     1.0 + depth_s.max(way.queue_s) / 0.15
@@ -274,7 +274,7 @@ fn chance(loss: f64, frames: u64) -> f64 {
 
 fn offered(
     network: &Network,
-    way: &Way,
+    way: &DirectionFacts,
     direction: Direction,
     times: f64,
     warm_up_s: f64,

@@ -1,4 +1,4 @@
-//! What the methods say of a policer that they were told of: `burst`, `rfc7640` and `y1564`.
+//! What the methods say of a policer that their plan describes: `burst`, `rfc7640` and `y1564`.
 
 use fp_model::Direction;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(super) fn figures(method: Method, network: &Network, facts: &Facts, ran: &Ra
     let Some(sold) = ran.sold else { return Vec::new() };
     let any = |is: &dyn Fn(Direction) -> bool| sold.directions.iter().any(|way| is(*way));
     let may_fail = sold.is_true && any(&|way| may_fail(method, network, facts, ran, way));
-    let too_lossy = |way| facts.way(way).loss >= SURELY_SEEN * SERVICE_LOSS;
+    let too_lossy = |way| facts.of_direction(way).loss >= SURELY_SEEN * SERVICE_LOSS;
     let may_pass = sold.is_true && !(method == Method::Y1564 && any(&too_lossy));
     let mut figures = vec![verdict(ran, sold.is_true, may_pass, may_fail)];
     for (figure, name, key) in MEASURED {
@@ -45,7 +45,7 @@ const MEASURED: [(&str, &str, &str); 3] = [
 fn measured(facts: &Facts, step: &Value, name: &'static str, key: &str) -> Option<Figure> {
     let direction = text(step, "/flow_direction");
     let direction = if direction.is_empty() { text(step, "/direction") } else { direction };
-    let way = facts.way(direction_of(direction)?);
+    let way = facts.of_direction(direction_of(direction)?);
     let bucket = way.bucket?;
     let frame_bytes = number(step, "frame_bytes").unwrap_or(0.0);
     let right = match name {
@@ -56,8 +56,8 @@ fn measured(facts: &Facts, step: &Value, name: &'static str, key: &str) -> Optio
 }
 
 /// Whether a policer that is as sold may be failed. The burst test may where the path itself loses
-/// frames and it blames that, not the policer; the others do not tell one from the other, and may where
-/// anything happens to frames. All of them may where a queue has no room for what the bucket lets
+/// frames and it blames that, not the policer; the others do not separate the two, and may where
+/// the path has any random impairment. All of them may where a queue has no room for what the bucket lets
 /// through: the path does not carry the burst, although the policer does.
 fn may_fail(
     method: Method,
@@ -67,7 +67,7 @@ fn may_fail(
     direction: Direction,
 ) -> bool {
     let blames = |reason: &Value| BLAMES_THE_POLICER.contains(&text(reason, "/code"));
-    let way = facts.way(direction);
+    let way = facts.of_direction(direction);
     let is_impaired = match method {
         Method::Burst => way.loss > 0.0 && !reasons(&ran.document).any(blames),
         _ => !network.links(direction).iter().all(is_clean),
