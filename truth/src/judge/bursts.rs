@@ -4,7 +4,7 @@ use fp_model::Direction;
 use serde_json::Value;
 
 use super::{Figure, Right, Said, State, number, reasons, steps, text};
-use crate::facts::{Facts, is_clean};
+use crate::facts::{Bucket, Facts, is_clean};
 use crate::method::{Method, Ran, SERVICE_LOSS, direction_of};
 use crate::network::Network;
 
@@ -32,6 +32,11 @@ pub(super) fn figures(method: Method, network: &Network, facts: &Facts, ran: &Ra
             figures.extend(measured(facts, step, figure, key));
         }
     }
+    // RFC 7640 sends bursts as often as the plan's CIR refills the bucket: with too high a CIR they meet
+    // a bucket that is not full, and how deep that seems is no statement about the bucket.
+    let refills = |bucket: Bucket| bucket.cir_bps == sold.cir_bps;
+    let is_refilled = facts.download.bucket.is_some_and(refills);
+    figures.retain(|figure| method != Method::Rfc7640 || figure.name != "CBS" || is_refilled);
     figures
 }
 
