@@ -244,6 +244,45 @@ fn the_emulator_carries_what_the_arithmetic_says() {
     assert!(compared >= 100, "{compared} directions were compared");
 }
 
+/// From a full bucket as many bytes pass a long burst as it holds and as refill it meanwhile, counted as it
+/// charges them.
+#[test]
+fn the_emulators_buckets_are_as_deep_as_the_arithmetic_has_them() {
+    let mut compared = 0;
+    for network in (0..600).map(|index| crate::draw::network(4, index)) {
+        let facts = Facts::of(&network);
+        for direction in [Direction::Download, Direction::Upload] {
+            let facts = facts.of_direction(direction);
+            let is_shown = facts.kind() == Kind::Policer && facts.carries_bursts;
+            let is_clean = network.links(direction).iter().all(is_clean);
+            let Some(bucket) = facts.bucket.filter(|_| is_shown && is_clean) else { continue };
+            let few_bytes = 5.0 * f64::from(facts.frame_bytes);
+            // A bucket of a few frames overflows between two of them.
+            let overflows = bucket.cbs_bytes < few_bytes
+                || bucket.eir_bps > 0.0 && bucket.ebs_bytes < few_bytes;
+            // Ports of up to 100 Mbit/s, whose buckets are empty in time.
+            let drains = bucket.cbs_bytes + bucket.ebs_bytes < 1e6 && bucket.fed_frames_s < 10e3;
+            if overflows || !drains {
+                continue;
+            }
+            let fed = 0.99 * bucket.fed_frames_s / facts.frames_s;
+            let seen = offered(&network, facts, direction, fed, 0.0);
+            let passed = seen.received_frames as f64;
+            let cost = charged(facts.frame_bytes, bucket.offset_bytes);
+            let lasted_s = seen.sent_in.as_secs_f64();
+            let refilled = (bucket.cir_bps + bucket.eir_bps) / 8.0 * lasted_s;
+            let most = (bucket.cbs_bytes + bucket.ebs_bytes + refilled) / cost;
+            // What would refill the full excess bucket while the committed one empties is lost.
+            let spent_bps = 8.0 * cost * fed * facts.frames_s - bucket.cir_bps;
+            let wasted = bucket.eir_bps * bucket.cbs_bytes / spent_bps / cost;
+            let right = most - wasted - 3.0..=most + 1.0;
+            assert!(right.contains(&passed), "{passed} of {most}\n{}", network.lab_file());
+            compared += 1;
+        }
+    }
+    assert!(compared >= 20, "{compared} buckets were compared");
+}
+
 /// Chance or the sender's rhythm decides what a bucket or a queue of a few frames lets through.
 fn is_upset(network: &Network, way: &DirectionFacts) -> bool {
     const FEW: f64 = 30.0;
