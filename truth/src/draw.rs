@@ -135,7 +135,7 @@ impl Frame {
     }
 }
 
-/// What stands on the path, both ways.
+/// The elements of both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Nothing,
@@ -282,7 +282,7 @@ impl Parts {
 
     fn shape(&self, frame: &Frame, bps: f64) -> ShapeSpec {
         // With a queue much smaller than its bucket, a shaper drops what exceeds nearly at once: to
-        // whoever looks from the ends that is a policer.
+        // the ends that is a policer.
         const LEAST_QUEUE_FRAMES: u64 = 10;
         let burst_bytes = self.bytes(frame, self.depth, bps, 0.1);
         let drawn = self.queue(frame, bps);
@@ -335,7 +335,7 @@ impl Parts {
         }
     }
 
-    /// From the longest frame as the widest charge counts it to so many seconds of a rate: evenly over
+    /// From the longest frame as the widest charge counts it to `most_s` seconds of the rate: evenly over
     /// the orders of magnitude.
     fn bytes(&self, frame: &Frame, at: f64, bps: f64, most_s: f64) -> u64 {
         const MOST_BYTES: f64 = 5e8;

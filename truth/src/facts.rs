@@ -1,7 +1,7 @@
 //! What is true of a network, by arithmetic of its own: nothing here asks the product's code.
 //!
 //! All rates of one direction are counted in full frames per second, so that a line (which charges a
-//! frame 20 bytes more than it has), a policer (which charges what it is told to) and a shaper (which
+//! frame 20 bytes more than it has), a policer (which charges the bytes that it is set to) and a shaper (which
 //! charges the frame) compare with each other.
 //!
 //! **Which element limits.** The elements of a direction stand in series. Offered `x` frames/s, an
@@ -9,9 +9,9 @@
 //! takes from it, duplicates add to it. It begins to drop or to queue without end at `x = c/s`, where
 //! `c` is its own rate. The element with the least `c/s` limits, whatever the order: those before it
 //! never meet more than they carry while `x` is below that, those behind it never meet more than it
-//! lets out. A corrupted frame loads everything on its way and is lost to the receiver only.
+//! lets out. A corrupted frame loads every element that it crosses; only the receiver loses it.
 //!
-//! **What is a right answer.** With loss, nobody at the ends can know on which side of the bottleneck
+//! **What is a right answer.** With loss, neither end can know on which side of the bottleneck
 //! frames are lost: both what arrives of an overload (`c` less the loss behind it) and what may be
 //! offered before more than the base loss is lost (`c/s`) are figures of the same bottleneck, and so is
 //! everything between them. Without loss both are `c`.
@@ -21,7 +21,7 @@
 //! fast as the port lets them, is a right answer beside the CIR.
 //!
 //! **A bucket behind a line** that is no faster than the bucket refills is never empty: nothing can be
-//! said of it, and whoever names one has invented it. **A bucket in front of a slower line** drops
+//! said of it, and a method that names one has invented it. **A bucket in front of a slower line** drops
 //! what comes faster than it refills, although the line behind it is the limit: naming the line is a
 //! right answer, and so is naming the bucket as it is, but not a bucket that refills at the line's
 //! rate.
@@ -70,13 +70,13 @@ pub(crate) struct Bucket {
     /// Bytes that a frame is charged beyond its length.
     pub(crate) offset_bytes: i32,
     pub(crate) is_marked: bool,
-    /// At most so many frames/s meet it.
+    /// The highest frame rate that can reach it.
     pub(crate) fed_frames_s: f64,
 }
 
 /// What is true of one direction for frames of one length.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct DirectionFacts {
     pub(crate) frame_bytes: u32,
     /// Of the element that limits.
     pub(crate) frames_s: f64,
@@ -99,11 +99,11 @@ pub(crate) struct Way {
     pub(crate) carries_bursts: bool,
     /// Of frames, at any rate.
     pub(crate) loss: f64,
-    /// The next to limit carries so many times more.
+    /// The rate of the second slowest element as a multiple of the slowest one's.
     pub(crate) headroom: f64,
 }
 
-impl Way {
+impl DirectionFacts {
     /// Frames of `frame_bytes` through these links.
     pub(crate) fn of(links: &[LinkSpec], frame_bytes: u32) -> Self {
         let stages = stages(links, frame_bytes);
@@ -151,30 +151,30 @@ impl Way {
         self.kinds.first().copied().unwrap_or(Kind::Host)
     }
 
-    /// At the layer that adds so many bytes to a frame.
+    /// At the layer that counts a frame with this many bytes more.
     pub(crate) fn rate_bps(&self, offset_bytes: i32) -> f64 {
         self.frames_s * 8.0 * charged(self.frame_bytes, offset_bytes)
     }
 }
 
-/// One direction of the whole path, beside what limits it.
+/// The largest packet of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mtu {
     pub(crate) bytes: u32,
-    /// Whatever is larger vanishes without an answer.
+    /// Larger packets vanish without an answer.
     pub(crate) is_black_hole: bool,
 }
 
 /// What is true of a network whatever is sent through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    pub(crate) download: Way,
-    pub(crate) upload: Way,
+    pub(crate) download: DirectionFacts,
+    pub(crate) upload: DirectionFacts,
     pub(crate) mtu_download: Mtu,
     pub(crate) mtu_upload: Mtu,
-    /// The least round trip of a probe, and the mean of those that meet nobody.
+    /// Of a probe on the idle path: the least and the mean round trip.
     pub(crate) rtt_s: [f64; 2],
-    /// What the verdict of `test` with its defaults has to be; `None` where arithmetic does not tell.
+    /// What the verdict of `test` with its defaults has to be; `None` where arithmetic does not decide it.
     pub(crate) passes: Option<bool>,
 }
 
@@ -185,7 +185,7 @@ impl Facts {
         let (mtu_download, mtu_upload) = (mtu(Direction::Download), mtu(Direction::Upload));
         // The test sends what fits both directions.
         let frame_bytes = mtu_download.bytes.min(mtu_upload.bytes) + FRAMING_BYTES;
-        let way = |direction| Way::of(network.links(direction), frame_bytes);
+        let way = |direction| DirectionFacts::of(network.links(direction), frame_bytes);
         let (download, upload) = (way(Direction::Download), way(Direction::Upload));
         let [down, up] =
             [Direction::Download, Direction::Upload].map(|way| delay_s(network.links(way)));
@@ -194,7 +194,7 @@ impl Facts {
         Self { download, upload, mtu_download, mtu_upload, rtt_s, passes }
     }
 
-    pub(crate) const fn way(&self, direction: Direction) -> &Way {
+    pub(crate) const fn of_direction(&self, direction: Direction) -> &DirectionFacts {
         match direction {
             Direction::Download => &self.download,
             Direction::Upload => &self.upload,
@@ -214,9 +214,9 @@ impl Facts {
 struct Stage<'a> {
     element: Element<'a>,
     frames_s: f64,
-    /// Of what was offered to the path, what meets it.
+    /// The share of the frames offered to the path that reach it.
     share_before: f64,
-    /// Of what it carries, what comes out.
+    /// The share of the frames it carries that come out.
     passes: f64,
 }
 
@@ -347,7 +347,7 @@ fn flooded(police: &PoliceSpec, before: &[Stage<'_>], frame_bytes: u32) -> f64 {
     slots / slots.ceil()
 }
 
-/// How long a frame waits at most for a line or a shaper of so many frames/s, and whether frames are
+/// How long a frame waits at most for a line or a shaper of this frame rate, and whether frames are
 /// dropped before the queue is full.
 fn queue(element: &Element<'_>, frames_s: f64, frame_bytes: u32) -> (f64, bool) {
     let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = element else {
@@ -492,13 +492,14 @@ const ASKED: f64 = 0.95;
 /// *It fails* where single frames are lost at random so often that even three times the mean window
 /// of RFC 9438 section 5, CUBIC's or Reno's, whichever is larger, carries less than is asked, and a
 /// trial of 2 s meets at least 100 such losses: then it cannot be luck.
-fn passes(network: &Network, ways: [&Way; 2], rtt_s: f64) -> Option<bool> {
+fn passes(network: &Network, ways: [&DirectionFacts; 2], rtt_s: f64) -> Option<bool> {
     if network.trouble.is_some() {
         return None;
     }
     let header_bytes = if network.family == Family::Ipv6 { 40 } else { 20 } + TCP_BYTES;
-    let segment_bits =
-        |way: &Way| 8.0 * f64::from(way.frame_bytes.saturating_sub(FRAMING_BYTES + header_bytes));
+    let segment_bits = |way: &DirectionFacts| {
+        8.0 * f64::from(way.frame_bytes.saturating_sub(FRAMING_BYTES + header_bytes))
+    };
     let fails = |direction| {
         let way = match direction {
             Direction::Download => ways[0],
@@ -517,7 +518,7 @@ fn passes(network: &Network, ways: [&Way; 2], rtt_s: f64) -> Option<bool> {
     }
     let rates = ways.map(|way| way.rate_bps(0));
     let is_even = rates[0].max(rates[1]) <= 10.0 * rates[0].min(rates[1]);
-    let holds = |way: &Way| {
+    let holds = |way: &DirectionFacts| {
         let windows = windows_bytes(way, rtt_s);
         match way.kind() {
             Kind::Queue => {
@@ -529,18 +530,18 @@ fn passes(network: &Network, ways: [&Way; 2], rtt_s: f64) -> Option<bool> {
             Kind::Host => false,
         }
     };
-    let is_single = |way: &Way| way.headroom >= 1.2;
+    let is_single = |way: &DirectionFacts| way.headroom >= 1.2;
     let clean = network.all_links().all(is_clean) && is_even;
     (clean && ways.into_iter().all(|way| holds(way) && is_single(way))).then_some(true)
 }
 
 /// The windows of the test by default: the bandwidth-delay product, unless that is too little.
-pub(crate) fn windows_bytes(way: &Way, rtt_s: f64) -> f64 {
+pub(crate) fn windows_bytes(way: &DirectionFacts, rtt_s: f64) -> f64 {
     let least = LEAST_WINDOWS_BYTES.max(LEAST_WINDOWS_FRAMES * f64::from(way.frame_bytes));
     least.max(way.rate_bps(20) / 8.0 * rtt_s)
 }
 
-/// The share of frames lost one by one, if nothing else befalls them.
+/// The share of frames lost one by one; `None` where they are lost in bursts.
 fn lost_singly(links: &[LinkSpec]) -> Option<f64> {
     let mut share = 0.0;
     for link in links {
@@ -553,7 +554,7 @@ fn lost_singly(links: &[LinkSpec]) -> Option<f64> {
     (share > 0.0).then_some(share)
 }
 
-/// Nothing befalls frames by chance.
+/// The link has no random impairment.
 pub(crate) fn is_clean(link: &LinkSpec) -> bool {
     !loses(link) && !wavers(link) && link.duplicate.is_none()
 }

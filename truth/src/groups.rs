@@ -2,7 +2,7 @@
 
 use fp_model::Family;
 
-use crate::facts::{Facts, Kind, Way, is_clean, loses, wavers};
+use crate::facts::{DirectionFacts, Facts, Kind, is_clean, loses, wavers};
 use crate::network::Network;
 
 /// The groups in the order of the table.
@@ -32,7 +32,7 @@ pub(crate) const GROUPS: [&str; 20] = [
 /// Those that the network belongs to.
 pub(crate) fn of(network: &Network, facts: &Facts) -> Vec<&'static str> {
     let ways = [&facts.download, &facts.upload];
-    let any = |is: fn(&Way) -> bool| ways.into_iter().any(is);
+    let any = |is: fn(&DirectionFacts) -> bool| ways.into_iter().any(is);
     let links = || network.all_links();
     let lossy = links().any(loses);
     let wavering = links().any(wavers);
@@ -69,6 +69,6 @@ pub(crate) fn of(network: &Network, facts: &Facts) -> Vec<&'static str> {
 }
 
 /// How long the bucket takes to fill.
-fn depth_s(way: &Way) -> Option<f64> {
+fn depth_s(way: &DirectionFacts) -> Option<f64> {
     way.bucket.map(|bucket| 8.0 * bucket.cbs_bytes / bucket.cir_bps)
 }

@@ -62,7 +62,7 @@ fn run(options: &Options) -> anyhow::Result<Vec<String>> {
         Which::Only { index } => vec![draw::network(options.seed, index)],
         Which::Fixed => fixed::networks(),
     };
-    // A method that panics is told of in its run.
+    // A panic is reported as the end of its run.
     std::panic::set_hook(Box::new(|_| {}));
     let mut outcomes = all(&networks, options);
     outcomes.sort_by_key(|(place, outcome)| (*place, outcome.method));

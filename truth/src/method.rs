@@ -10,7 +10,7 @@ use fp_net::sim::SimTestbed;
 use fp_report::{Labels, Run, Work};
 use serde_json::Value;
 
-use crate::facts::{Bucket, Facts, Kind, interface_mtu_bytes};
+use crate::facts::{Bucket, DirectionFacts, Facts, Kind, interface_mtu_bytes};
 use crate::network::Network;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(crate) enum Method {
     Test,
     /// What policer there is.
     Discover,
-    /// Whether a known policer is as sold; of downloads, as the two below.
+    /// Whether a known policer is as sold.
     Burst,
     /// Throughput of three frame lengths and that of the path MTU.
     Rfc2544,
@@ -60,20 +60,25 @@ pub(crate) struct Ran {
     pub(crate) took: Duration,
     /// Frames and timers that the simulator had to deal with.
     pub(crate) happenings: u64,
-    /// What was sold, where that was told.
+    /// What the plan says of the policer, if the method needs that.
     pub(crate) sold: Option<Sold>,
 }
 
-/// What a method is told of a policer.
+/// The policer as the plan describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sold {
     pub(crate) cir_bps: f64,
     pub(crate) cbs_bytes: u64,
     /// The policer is what was sold.
     pub(crate) is_true: bool,
+    /// Where it stands: download alone, or both.
+    pub(crate) directions: &'static [Direction],
 }
 
-/// Half a minute is what the command line allows a bucket to take to fill.
+const DOWNLOAD: &[Direction] = &[Direction::Download];
+const BOTH: &[Direction] = &[Direction::Download, Direction::Upload];
+
+/// The longest fill time of a bucket that the command line accepts.
 const FILLS_IN_S: f64 = 30.0;
 /// In trials of ten seconds, a bucket of more forgives a rate that is a tenth too high.
 const FORGIVES_S: f64 = 0.3;
@@ -82,9 +87,9 @@ const FORGIVES_S: f64 = 0.3;
 const LEAST_FRAMES: f64 = 50.0;
 
 impl Sold {
-    /// What is told of a network with this policer: of every third seed a CIR too high by a tenth, of the
-    /// next ones a CBS half as large again as the longest burst that the policer lets through, which is
-    /// more than its bucket by what comes back meanwhile. No tolerance covers either.
+    /// Every third seed gets a CIR that is a tenth too high, the next one a CBS that is half as large
+    /// again as the longest burst that the policer lets through (its bucket, and what refills it during
+    /// the burst), the third one the truth. No tolerance covers either lie.
     fn of(bucket: &Bucket, frame_bytes: u32, seed: u64) -> Self {
         let is_shallow = 8.0 * bucket.cbs_bytes <= FORGIVES_S * bucket.cir_bps;
         let is_whole = bucket.cbs_bytes >= LEAST_FRAMES * f64::from(frame_bytes);
@@ -99,12 +104,13 @@ impl Sold {
             cir_bps: (bucket.cir_bps * cir).round(),
             cbs_bytes: (bucket.cbs_bytes * cbs).round() as u64,
             is_true: cir == 1.0 && cbs == 1.0,
+            directions: DOWNLOAD,
         }
     }
 
     const fn exactly(bucket: &Bucket) -> Self {
         let Bucket { cir_bps, cbs_bytes, .. } = *bucket;
-        Self { cir_bps, cbs_bytes: cbs_bytes as u64, is_true: true }
+        Self { cir_bps, cbs_bytes: cbs_bytes as u64, is_true: true, directions: DOWNLOAD }
     }
 }
 
@@ -112,7 +118,7 @@ impl Sold {
 type Said = (Work, Result<(), Abort>);
 
 /// Runs the method over the network; `None` where it has nothing to do there: there is nothing to sell
-/// where no policer of one bucket limits, or one that takes half a minute to fill.
+/// where the limit is no policer of one bucket, or one that takes half a minute to fill.
 pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ran> {
     let sold = match method {
         Method::Test | Method::Discover | Method::Rfc2544 => None,
@@ -177,28 +183,38 @@ fn said(
     }
 }
 
-/// What the method is told of the download's policer.
+/// The plan's policer: that of the download, and of both directions where both are set alike.
 fn sold(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
-    let way = &facts.download;
-    let is_limit = way.kinds == [Kind::Policer];
     let can_be_said = |bucket: &Bucket| match method {
         // There is no word for frames without their FCS.
         Method::Burst => bucket.offset_bytes != -4,
         _ => bucket.offset_bytes == 0,
     };
-    let bucket = way.bucket.filter(|bucket| is_limit && bucket.eir_bps == 0.0)?;
-    let bucket = Some(bucket).filter(can_be_said)?;
+    let single = |way: &DirectionFacts| {
+        let is_limit = way.kinds == [Kind::Policer];
+        way.bucket.filter(|bucket| is_limit && bucket.eir_bps == 0.0 && can_be_said(bucket))
+    };
+    let way = &facts.download;
+    let mut bucket = single(way)?;
+    let upload = single(&facts.upload);
+    let fed_frames_s = upload.map_or(f64::INFINITY, |upload| upload.fed_frames_s);
+    let is_both = upload
+        .is_some_and(|upload| Bucket { fed_frames_s: bucket.fed_frames_s, ..upload } == bucket);
+    if is_both {
+        bucket.fed_frames_s = bucket.fed_frames_s.min(fed_frames_s);
+    }
     let sold = if network.methods.is_empty() {
         Sold::of(&bucket, way.frame_bytes, network.seed)
     } else {
         Sold::exactly(&bucket)
     };
     let fed_bps = 8.0 * bucket.fed_frames_s * f64::from(way.frame_bytes);
-    // The policing step of a service offers a quarter more than its CIR.
-    let room = if method == Method::Y1564 { 1.4 } else { 1.12 };
+    // More than the CIR must come, and in the policing step of a service a quarter more.
+    let room = if method == Method::Y1564 { 1.4 } else { 1.1 };
     let can_be_tested =
         sold.cbs_bytes as f64 * 8.0 <= FILLS_IN_S * sold.cir_bps && sold.cir_bps * room <= fed_bps;
-    can_be_tested.then_some(sold)
+    let directions = if is_both { BOTH } else { DOWNLOAD };
+    can_be_tested.then_some(Sold { directions, ..sold })
 }
 
 /// Frame lengths of the burst test: the command line's are eight, which takes long and adds no case.
@@ -215,7 +231,7 @@ fn rate_cap(facts: &Facts) -> Rate {
 }
 
 fn burst_plan(family: Family, mtu_bytes: u32, sold: Option<Sold>, facts: &Facts) -> burst::Plan {
-    let Some(Sold { cir_bps, cbs_bytes, .. }) = sold else {
+    let Some(Sold { cir_bps, cbs_bytes, directions, .. }) = sold else {
         return burst::Plan::new(family, mtu_bytes, burst::Goal::Discover);
     };
     let layer = match facts.download.offset_bytes {
@@ -229,7 +245,8 @@ fn burst_plan(family: Family, mtu_bytes: u32, sold: Option<Sold>, facts: &Facts)
     let fitting: Vec<u32> = BURST_FRAMES_BYTES.into_iter().filter(fits).collect();
     let frame_bytes = if fitting.is_empty() { vec![cbs_bytes as u32 - 20] } else { fitting };
     let plan = burst::Plan::new(family, mtu_bytes, goal);
-    burst::Plan { frame_bytes, ways: burst::Ways::Download, ..plan }
+    let ways = if directions == BOTH { burst::Ways::Both } else { burst::Ways::Download };
+    burst::Plan { frame_bytes, ways, ..plan }
 }
 
 /// The longest frame of an Ethernet that the path and the bucket take.
@@ -247,7 +264,10 @@ fn rfc7640_plan(family: Family, mtu_bytes: u32, sold: Sold, facts: &Facts) -> rf
     };
     rfc7640::Plan {
         policer: Some(policer),
-        directions: rfc7640::Directions::Download,
+        directions: match sold.directions {
+            [_] => rfc7640::Directions::Download,
+            _ => rfc7640::Directions::Both,
+        },
         frame_bytes: longest_frame_bytes(sold, facts),
         ..rfc7640::Plan::new(family, mtu_bytes)
     }
@@ -269,7 +289,10 @@ fn y1564_plan(family: Family, mtu_bytes: u32, sold: Sold, facts: &Facts) -> y156
     };
     let service = y1564::Service {
         name: "sold".into(),
-        directions: y1564::Directions::Download,
+        directions: match sold.directions {
+            [_] => y1564::Directions::Download,
+            _ => y1564::Directions::Both,
+        },
         vlan_tags: 0,
         dscp: Dscp::BEST_EFFORT,
         dscp_received: None,
@@ -326,11 +349,10 @@ mod tests {
     #[test]
     fn every_third_policer_is_sold_with_too_high_a_rate_or_too_large_a_bucket() {
         let [rate, depth, truth] = [0, 1, 2].map(|seed| Sold::of(&BUCKET, 1518, seed));
-        let sold = Sold { cir_bps: 44e6, cbs_bytes: 121_440, is_true: false };
-        assert_eq!(rate, sold);
+        assert_eq!((rate.cir_bps, rate.cbs_bytes, rate.is_true), (44e6, 121_440, false));
         // The line carries 986.996 Mbit/s of frames: 1.5 / (1 - 40 / 986.996) buckets are 1.563358.
         assert_eq!((depth.cbs_bytes, depth.is_true), (189_854, false));
-        assert_eq!(truth, Sold { cir_bps: 40e6, cbs_bytes: 121_440, is_true: true });
+        assert_eq!((truth.cir_bps, truth.cbs_bytes, truth.is_true), (40e6, 121_440, true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::table::Limits;
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table] [--method M,…] [--jobs J]
                          [--json FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
-                         [--unknown-max P] [--unknown-impaired-max P]
+                         [--unknown-max P] [--unknown-impaired-max P] [--covers-min P]
   --count N       so many random networks (300)
   --only INDEX    this one of them, with every figure
   --table         the named networks instead
@@ -16,7 +16,8 @@ usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table] [--meth
   --json FILE     every run with every figure
   --files FOLDER  lab files of the networks that something was wrong of (target/truth)
   --…-max P       more percent of a method's runs are a failure; unknown: without loss, jitter and host
-                  trouble, unknown-impaired: with them";
+                  trouble, unknown-impaired: with them
+  --covers-min P  fewer percent of the stated intervals hold the truth are one, too";
 
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -86,6 +87,7 @@ impl Options {
             "--invalid-max" => self.limits.invalid = percent()?,
             "--unknown-max" => self.limits.unknown = percent()?,
             "--unknown-impaired-max" => self.limits.unknown_impaired = percent()?,
+            "--covers-min" => self.limits.covers = percent()?,
             _ => return Err(format!("{name}: not known")),
         }
         Ok(())

@@ -30,6 +30,8 @@ pub(crate) struct Limits {
     pub(crate) unknown: Option<f64>,
     /// Of all others.
     pub(crate) unknown_impaired: Option<f64>,
+    /// Of the intervals that are stated, at least this many percent hold the truth.
+    pub(crate) covers: Option<f64>,
 }
 
 const CLASSES: [Class; 4] = [Class::Right, Class::Wrong, Class::Invalid, Class::Unknown];
@@ -92,13 +94,7 @@ fn line(group: &str, runs: &[&Outcome]) -> String {
     let times = sorted(runs.iter().map(|run| run.took.as_secs_f64()).collect());
     let error = |share| at(&errors, share).map_or("-".into(), |off| format!("{:.3}%", 100.0 * off));
     let time = |share| at(&times, share).map_or("-".into(), |seconds| format!("{seconds:.1}"));
-    let covers = match covered.len() {
-        0 => String::from("-"),
-        count => {
-            let held = covered.iter().filter(|held| **held).count();
-            format!("{:.1}%", 100.0 * held as f64 / count as f64)
-        }
-    };
+    let covers = share_of(&covered).map_or("-".into(), |held| format!("{held:.1}%"));
     format!(
         "  {group:<26} {:>5} {} {:>8} {:>8} {covers:>7} {:>7} {:>7}",
         runs.len(),
@@ -122,6 +118,12 @@ fn headline_errors(run: &Outcome) -> Vec<f64> {
 fn coverage(run: &Outcome) -> Vec<bool> {
     let figures = run.judgement.figures.iter().filter(|figure| !figure.is_aside);
     figures.filter_map(|figure| figure.covers).collect()
+}
+
+/// In percent.
+fn share_of(covered: &[bool]) -> Option<f64> {
+    let held = covered.iter().filter(|held| **held).count();
+    (!covered.is_empty()).then(|| 100.0 * held as f64 / covered.len() as f64)
 }
 
 /// How often each figure was said, wrong, and how well its interval covers.
@@ -199,6 +201,16 @@ pub(crate) fn exceeded(outcomes: &[Outcome], limits: Limits) -> Vec<String> {
         check("invalid or aborted", Class::Invalid, &runs, limits.invalid);
         check("unknown without loss or jitter", Class::Unknown, &plain, limits.unknown);
         check("unknown with loss or jitter", Class::Unknown, &impaired, limits.unknown_impaired);
+        let covered: Vec<bool> = runs.iter().flat_map(|run| coverage(run)).collect();
+        let held =
+            share_of(&covered).filter(|held| limits.covers.is_some_and(|least| *held < least));
+        sentences.extend(held.map(|held| {
+            let least = limits.covers.unwrap_or_default();
+            format!(
+                "{}: {held:.2} % of the intervals hold the truth, at least {least} %",
+                method.name()
+            )
+        }));
     }
     sentences
 }

@@ -16,8 +16,8 @@ fn losing(link: LinkSpec, share: f64) -> LinkSpec {
     LinkSpec { loss: Probability::new(share).map(LossSpec::Random), ..link }
 }
 
-fn full(links: &[LinkSpec]) -> Way {
-    Way::of(links, 1518)
+fn full(links: &[LinkSpec]) -> DirectionFacts {
+    DirectionFacts::of(links, 1518)
 }
 
 fn near(a: f64, b: f64) -> bool {
@@ -210,4 +210,128 @@ fn a_deep_bucket_passes_and_a_shallow_one_is_left_open() {
         Facts::of(&both(vec![policed(port, 40_000_000, cbs_bytes)])).passes
     };
     assert_eq!((with(320_000), with(150_000)), (Some(true), None));
+}
+
+/// The arithmetic and the emulator have nothing in common but the network: what arrives of a long
+/// overload of random networks, and what is lost well below the limit, is what the arithmetic says.
+#[test]
+fn the_emulator_carries_what_the_arithmetic_says() {
+    let slow = |way: &DirectionFacts| way.rate_bps(20) <= 30e6;
+    let mut compared = 0;
+    for network in (0..400).map(|index| crate::draw::network(3, index)) {
+        let facts = Facts::of(&network);
+        for direction in [Direction::Download, Direction::Upload] {
+            let way = facts.of_direction(direction);
+            if slow(way) && !is_upset(&network, way) {
+                let seen = offered(&network, way, direction, 1.5 * way.right[1], fills_s(way));
+                let arrived_s = seen.received_in.unwrap_or_default().as_secs_f64();
+                let share = seen.received_frames as f64 / arrived_s / way.frames_s;
+                // A frame more or less, and chance: five standard deviations of bursts of losses.
+                let spread = chance(way.loss, seen.sent_frames) + 2.0 / seen.received_frames as f64;
+                // CoDel makes its queue shorter all the time, and with it the time that is counted.
+                let spread = spread + if way.has_codel { 0.01 } else { 0.0 };
+                let right = way.right[0] - spread..=way.right[1] + spread;
+                assert!(right.contains(&share), "{share} of {way:?}\n{}", network.lab_file());
+                let seen = offered(&network, way, direction, 0.9, 1.0);
+                let lost = 1.0 - seen.received_frames as f64 / seen.sent_frames as f64;
+                let off = (lost - way.loss).abs();
+                let spread = chance(way.loss, seen.sent_frames) + 2.0 / seen.sent_frames as f64;
+                assert!(off <= spread, "{lost} lost, {way:?}\n{}", network.lab_file());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 100, "{compared} directions were compared");
+}
+
+/// From a full bucket as many bytes pass a long burst as it holds and as refill it meanwhile, counted as it
+/// charges them.
+#[test]
+fn the_emulators_buckets_are_as_deep_as_the_arithmetic_has_them() {
+    let mut compared = 0;
+    for network in (0..600).map(|index| crate::draw::network(4, index)) {
+        let facts = Facts::of(&network);
+        for direction in [Direction::Download, Direction::Upload] {
+            let facts = facts.of_direction(direction);
+            let is_shown = facts.kind() == Kind::Policer && facts.carries_bursts;
+            let is_clean = network.links(direction).iter().all(is_clean);
+            let Some(bucket) = facts.bucket.filter(|_| is_shown && is_clean) else { continue };
+            let few_bytes = 5.0 * f64::from(facts.frame_bytes);
+            // A bucket of a few frames overflows between two of them.
+            let overflows = bucket.cbs_bytes < few_bytes
+                || bucket.eir_bps > 0.0 && bucket.ebs_bytes < few_bytes;
+            // Ports of up to 100 Mbit/s, whose buckets are empty in time.
+            let drains = bucket.cbs_bytes + bucket.ebs_bytes < 1e6 && bucket.fed_frames_s < 10e3;
+            if overflows || !drains {
+                continue;
+            }
+            let fed = 0.99 * bucket.fed_frames_s / facts.frames_s;
+            let seen = offered(&network, facts, direction, fed, 0.0);
+            let passed = seen.received_frames as f64;
+            let cost = charged(facts.frame_bytes, bucket.offset_bytes);
+            let lasted_s = seen.sent_in.as_secs_f64();
+            let refilled = (bucket.cir_bps + bucket.eir_bps) / 8.0 * lasted_s;
+            let most = (bucket.cbs_bytes + bucket.ebs_bytes + refilled) / cost;
+            // What would refill the full excess bucket while the committed one empties is lost.
+            let spent_bps = 8.0 * cost * fed * facts.frames_s - bucket.cir_bps;
+            let wasted = bucket.eir_bps * bucket.cbs_bytes / spent_bps / cost;
+            let right = most - wasted - 3.0..=most + 1.0;
+            assert!(right.contains(&passed), "{passed} of {most}\n{}", network.lab_file());
+            compared += 1;
+        }
+    }
+    assert!(compared >= 20, "{compared} buckets were compared");
+}
+
+/// Chance or the sender's rhythm decides what a bucket or a queue of a few frames lets through.
+fn is_upset(network: &Network, way: &DirectionFacts) -> bool {
+    const FEW: f64 = 30.0;
+    let depth = way.bucket.map(|bucket| {
+        bucket.cbs_bytes.min(match bucket.eir_bps {
+            0.0 => f64::INFINITY,
+            _ => bucket.ebs_bytes,
+        })
+    });
+    let few_tokens = depth.is_some_and(|bytes| bytes < 3.0 * f64::from(way.frame_bytes));
+    let shallow =
+        depth.map_or(way.queue_s * way.frames_s, |bytes| bytes / f64::from(way.frame_bytes));
+    few_tokens || (shallow < FEW && !network.all_links().all(is_clean))
+}
+
+/// Until an overload of half as much again has emptied the buckets and filled the queue; the port may
+/// let only a fifth more through.
+fn fills_s(way: &DirectionFacts) -> f64 {
+    let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
+    let depth_s = depth / (way.frames_s * f64::from(way.frame_bytes));
+    1.0 + depth_s.max(way.queue_s) / 0.15
+}
+
+/// Losses come in bursts of up to 50 frames: each is one event.
+fn chance(loss: f64, frames: u64) -> f64 {
+    5.0 * (loss * 50.0 / frames as f64).sqrt() + 1e-3
+}
+
+fn offered(
+    network: &Network,
+    way: &DirectionFacts,
+    direction: Direction,
+    times: f64,
+    warm_up_s: f64,
+) -> fp_model::FramesReport {
+    use fp_model::{
+        Dscp, FlowReport, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Testbed, Timing,
+    };
+    let rate = Rate::bps((times * way.rate_bps(0)) as u64);
+    let sizes = FrameSizes::fixed(way.frame_bytes);
+    let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+    let flow = FlowSpec::new(direction, network.family, Dscp::BEST_EFFORT, load);
+    let (warm_up, steady) = (Duration::from_secs_f64(warm_up_s), Duration::from_secs(5));
+    let settle = warm_up + steady + Duration::from_secs_f64(1.0 + 2.0 * way.queue_s);
+    let timing = Timing { warm_up, steady, settle };
+    let trial = fp_model::Trial { name: "offered".into(), flows: vec![flow], timing };
+    let mut bed = fp_net::sim::SimTestbed::new(&network.path, network.seed);
+    match bed.run(&trial).unwrap().flows.into_iter().next().unwrap() {
+        FlowReport::Frames(seen) => seen,
+        other => panic!("{other:?}"),
+    }
 }

@@ -1,10 +1,11 @@
-//! What the methods say of a policer that they were told of: `burst`, `rfc7640` and `y1564`.
+//! What the methods say of a policer that their plan describes: `burst`, `rfc7640` and `y1564`.
 
+use fp_model::Direction;
 use serde_json::Value;
 
 use super::{Figure, Right, Said, State, number, reasons, steps, text};
-use crate::facts::{Facts, is_clean};
-use crate::method::{Method, Ran, SERVICE_LOSS};
+use crate::facts::{Bucket, Facts, is_clean};
+use crate::method::{Method, Ran, SERVICE_LOSS, direction_of};
 use crate::network::Network;
 
 /// Codes of the burst test's reasons that blame the policer.
@@ -18,44 +19,65 @@ const BLAMES_THE_POLICER: [&str; 5] = [
 /// Loss of more than this many times what a service may lose is seen in every step.
 const SURELY_SEEN: f64 = 3.0;
 
-/// Of the download, in which all that is sold stands.
+/// Of the directions that were sold.
 pub(super) fn figures(method: Method, network: &Network, facts: &Facts, ran: &Ran) -> Vec<Figure> {
-    let (Some(sold), Some(bucket)) = (ran.sold, facts.download.bucket) else { return Vec::new() };
-    let may_fail = sold.is_true && may_fail(method, network, facts, ran);
-    let may_pass = sold.is_true && !(method == Method::Y1564 && loses_too_much(facts));
+    let Some(sold) = ran.sold else { return Vec::new() };
+    let any = |is: &dyn Fn(Direction) -> bool| sold.directions.iter().any(|way| is(*way));
+    let may_fail = sold.is_true && any(&|way| may_fail(method, network, facts, ran, way));
+    let too_lossy = |way| facts.of_direction(way).loss >= SURELY_SEEN * SERVICE_LOSS;
+    let may_pass = sold.is_true && !(method == Method::Y1564 && any(&too_lossy));
     let mut figures = vec![verdict(ran, sold.is_true, may_pass, may_fail)];
-    for step in steps(&ran.document, "rate") {
-        let said = Said::of(step, "measured_cir_bps");
-        let right = Right::within(bucket.cir_bps, facts.download.right);
-        figures.extend(said.map(|said| right.judged("CIR", said)));
-    }
-    for (name, key) in
-        [("policing", "estimated_cbs_bytes"), ("rfc7640_policer", "depth_estimate_bytes")]
-    {
+    for (figure, name, key) in MEASURED {
         for step in steps(&ran.document, name) {
-            let frame_bytes = number(step, "frame_bytes").unwrap_or(0.0);
-            let right = Right::exactly(bucket.cbs_bytes).by(frame_bytes + 20.0);
-            figures.extend(Said::of(step, key).map(|said| right.judged("CBS", said)));
+            figures.extend(measured(facts, step, figure, key));
         }
     }
+    // RFC 7640 sends bursts as often as the plan's CIR refills the bucket: with too high a CIR they meet
+    // a bucket that is not full, and how deep that seems is no statement about the bucket.
+    let refills = |bucket: Bucket| bucket.cir_bps == sold.cir_bps;
+    let is_refilled = facts.download.bucket.is_some_and(refills);
+    figures.retain(|figure| method != Method::Rfc7640 || figure.name != "CBS" || is_refilled);
     figures
 }
 
-/// Whether a policer that is as sold may be failed. The burst test may where the path itself loses
-/// frames and it blames that, not the policer; the others do not tell one from the other, and may where
-/// anything happens to frames. All of them may where a queue has no room for what the bucket lets
-/// through: the path does not carry the burst, although the policer does.
-fn may_fail(method: Method, network: &Network, facts: &Facts, ran: &Ran) -> bool {
-    let blames = |reason: &Value| BLAMES_THE_POLICER.contains(&text(reason, "/code"));
-    let is_impaired = match method {
-        Method::Burst => facts.download.loss > 0.0 && !reasons(&ran.document).any(blames),
-        _ => !network.path.far_to_near.iter().all(is_clean),
+/// What is measured of a policer, in which step, under which name.
+const MEASURED: [(&str, &str, &str); 3] = [
+    ("CIR", "rate", "measured_cir_bps"),
+    ("CBS", "policing", "estimated_cbs_bytes"),
+    ("CBS", "rfc7640_policer", "depth_estimate_bytes"),
+];
+
+fn measured(facts: &Facts, step: &Value, name: &'static str, key: &str) -> Option<Figure> {
+    let direction = text(step, "/flow_direction");
+    let direction = if direction.is_empty() { text(step, "/direction") } else { direction };
+    let way = facts.of_direction(direction_of(direction)?);
+    let bucket = way.bucket?;
+    let frame_bytes = number(step, "frame_bytes").unwrap_or(0.0);
+    let right = match name {
+        "CIR" => Right::within(bucket.cir_bps, way.right),
+        _ => Right::exactly(bucket.cbs_bytes).by(frame_bytes + 20.0),
     };
-    is_impaired || !facts.download.carries_bursts
+    Some(right.judged(name, Said::of(step, key)?).about(direction))
 }
 
-fn loses_too_much(facts: &Facts) -> bool {
-    facts.download.loss >= SURELY_SEEN * SERVICE_LOSS
+/// Whether a policer that is as sold may be failed. The burst test may where the path itself loses
+/// frames and it blames that, not the policer; the others do not separate the two, and may where
+/// the path has any random impairment. All of them may where a queue has no room for what the bucket lets
+/// through: the path does not carry the burst, although the policer does.
+fn may_fail(
+    method: Method,
+    network: &Network,
+    facts: &Facts,
+    ran: &Ran,
+    direction: Direction,
+) -> bool {
+    let blames = |reason: &Value| BLAMES_THE_POLICER.contains(&text(reason, "/code"));
+    let way = facts.of_direction(direction);
+    let is_impaired = match method {
+        Method::Burst => way.loss > 0.0 && !reasons(&ran.document).any(blames),
+        _ => !network.links(direction).iter().all(is_clean),
+    };
+    is_impaired || !way.carries_bursts
 }
 
 fn verdict(ran: &Ran, is_as_sold: bool, may_pass: bool, may_fail: bool) -> Figure {

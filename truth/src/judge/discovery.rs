@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::transfers::path_mtu;
 use super::{Figure, Right, Said, State, compared, lost_at_any_rate, number, steps, text};
-use crate::facts::{Bucket, Facts, Kind, Way};
+use crate::facts::{Bucket, DirectionFacts, Facts, Kind};
 use crate::method::direction_of;
 use crate::network::Network;
 
@@ -17,7 +17,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
     for step in steps(document, "discovery") {
         let Some(direction) = direction_of(text(step, "/direction")) else { continue };
         let frame_bytes = LONGEST_FRAME_BYTES.min(facts.mtu(direction).bytes + 18);
-        let way = Way::of(network.links(direction), frame_bytes);
+        let way = DirectionFacts::of(network.links(direction), frame_bytes);
         let found = match text(step, "/found") {
             "policer" => policer(&way, step),
             "shaper" => shaper(&way, step),
@@ -29,7 +29,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
     figures
 }
 
-fn policer(way: &Way, step: &Value) -> Vec<Figure> {
+fn policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let said = || format!("a policer said, {:?} true", way.kinds);
     let Some(bucket) = way.bucket else { return vec![Figure::of("kind", false, said())] };
     let mut figures = vec![Figure::of("kind", true, said())];
@@ -113,7 +113,7 @@ fn excludes(step: &Value, bucket: &Bucket) -> bool {
 
 /// What exceeds waits: true where a line or a shaper limits. One that limits only what a policer lets
 /// through in bursts is none.
-fn shaper(way: &Way, step: &Value) -> Vec<Figure> {
+fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let queues = way.kinds.iter().any(|kind| *kind != Kind::Policer);
     let kind = format!("a queue said, {:?} true", way.kinds);
     let kind = Figure::of("kind", queues, kind);
@@ -146,7 +146,7 @@ fn shaper(way: &Way, step: &Value) -> Vec<Figure> {
 
 /// Everything passed at the line's rate. Where a policer limits, that is honest as long as no more was
 /// sent than a full bucket lets through.
-fn no_policer(way: &Way, step: &Value) -> Vec<Figure> {
+fn no_policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let sent_bytes = number(step, "sent_bytes").unwrap_or(0.0);
     let frame_bytes = f64::from(way.frame_bytes);
     let loss = number(step, "loss_percent").map(|percent| lost_at_any_rate(percent, way.loss));

@@ -27,8 +27,9 @@
 //!   direction carried more than there is, verdict, causes. Its ideals stand beside, as an aside.
 //! - `discover`: path MTU, kind, CIR, CBS, EIR, EBS, charge; rate and bucket of a shaper; the line and
 //!   the loss where no policer was found, which is honest if a full bucket passes what was sent.
-//! - `burst`, `rfc7640`, `y1564` are told of a policer, truly or not: one as sold passes, another fails;
-//!   where the path itself is at fault, they may fail one as sold (`bursts`). CIR and CBS as measured.
+//! - `burst`, `rfc7640`, `y1564` have a policer in their plan, the true one or another: the true one
+//!   passes, another fails; where the path itself is at fault, they may fail the true one (`bursts`).
+//!   CIR and CBS as measured.
 //! - `rfc2544`: the throughput of each frame length, which is what the path carries (`throughput`).
 
 mod bursts;
@@ -224,7 +225,7 @@ impl Right {
         let held = |[least, most]: [f64; 2]| least <= self.to && most >= self.from;
         let covers = said.interval.map(held);
         let is_near = said.value.map(|value| self.distance(value)).is_some_and(|off| {
-            // Whoever states an interval knows how fine the grain is.
+            // A stated interval includes the grain.
             let is_a_grain = off <= self.grain && covers != Some(false);
             off <= TOLERANCE * self.truth.abs() || is_a_grain
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_model::Rate;
+use fp_model::{Direction, Rate};
 use fp_net::path::{LinkSpec, PoliceSpec};
 use fp_net::sim::Severity;
 use serde_json::json;
@@ -33,7 +33,8 @@ fn line() -> Network {
 }
 
 fn judged(method: Method, network: &Network, document: Value) -> Judgement {
-    let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true: true });
+    let directions = &[Direction::Download];
+    let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true: true, directions });
     let took = Duration::ZERO;
     let ran = Ran { document, ended_by: None, took, happenings: 0, sold };
     judge(method, network, &Facts::of(network), &ran)
@@ -266,7 +267,8 @@ fn a_bucket_before_a_slower_line_is_named_as_it_is_or_the_line_is() {
 }
 
 fn sold(method: Method, network: &Network, document: Value, is_true: bool) -> Class {
-    let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true });
+    let directions = &[Direction::Download];
+    let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true, directions });
     let ran = Ran { document, ended_by: None, took: Duration::ZERO, happenings: 0, sold };
     judge(method, network, &Facts::of(network), &ran).class
 }

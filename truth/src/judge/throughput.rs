@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::transfers::{baseline_rtt, path_mtu};
 use super::{Figure, Right, Said, steps, text};
-use crate::facts::{Facts, Way};
+use crate::facts::{DirectionFacts, Facts};
 use crate::method::direction_of;
 use crate::network::Network;
 
@@ -22,14 +22,14 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
         let frame_bytes = step.get("frame_bytes").and_then(Value::as_u64);
         let (Some(direction), Some(frame_bytes)) = (direction, frame_bytes) else { continue };
         let frame_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
-        let way = Way::of(network.links(direction), frame_bytes);
+        let way = DirectionFacts::of(network.links(direction), frame_bytes);
         let about = format!("{}, {frame_bytes} bytes", text(step, "/direction"));
         figures.push(throughput(&way, step).about(&about));
     }
     figures
 }
 
-fn throughput(way: &Way, step: &Value) -> Figure {
+fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
     const NAME: &str = "throughput";
     let Some(said) = Said::of(step, "rate_fps") else {
         return match way.loss > 0.0 {

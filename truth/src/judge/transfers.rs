@@ -7,12 +7,12 @@ use super::{
     Figure, Right, Said, State, compared, exact_bytes, lost_at_any_rate, number, reasons, steps,
     text,
 };
-use crate::facts::{Facts, HOST_L1_BPS, Kind, Way, wavers, windows_bytes};
+use crate::facts::{DirectionFacts, Facts, HOST_L1_BPS, Kind, wavers, windows_bytes};
 use crate::method::direction_of;
 use crate::network::Network;
 
-/// Of what the search offers at most by default, a bottleneck at this share may as well not have been
-/// reached: an overload of 5 % is what its standard search takes for one.
+/// A bottleneck above this share of the highest rate that the search offers may count as not reached:
+/// the default search takes a loss of 5 % for an overload.
 const REACHED: f64 = 0.95;
 
 pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec<Figure> {
@@ -25,7 +25,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
     }
     for step in steps(document, "bottleneck") {
         let Some(direction) = direction_of(text(step, "/direction")) else { continue };
-        let found = bottleneck(facts.way(direction), step);
+        let found = bottleneck(facts.of_direction(direction), step);
         figures.extend(found.into_iter().map(|figure| figure.about(text(step, "/direction"))));
     }
     for step in steps(document, "tcp") {
@@ -58,7 +58,7 @@ pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Op
     Some(right.judged("baseline RTT", said))
 }
 
-fn bottleneck(way: &Way, step: &Value) -> Vec<Figure> {
+fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let said = at_layer_2(way, step);
     let kind = text(step, "/kind");
     if kind == "not_reached" {
@@ -78,7 +78,7 @@ fn bottleneck(way: &Way, step: &Value) -> Vec<Figure> {
 }
 
 /// A bottleneck's rate in frames like those of the truth, whatever layer it is given at.
-fn at_layer_2(way: &Way, step: &Value) -> Option<Said> {
+fn at_layer_2(way: &DirectionFacts, step: &Value) -> Option<Said> {
     let frame_bytes = number(step, "frame_bytes")?;
     let counted_bytes = match text(step, "/layer") {
         "l1" => frame_bytes + 20.0,
@@ -90,7 +90,7 @@ fn at_layer_2(way: &Way, step: &Value) -> Option<Said> {
 
 /// That a limit was not reached is true of none, and of one that hardly can be; elsewhere it leaves
 /// the question open, and what was carried is a bound.
-fn not_reached(way: &Way, said: Option<Said>) -> Vec<Figure> {
+fn not_reached(way: &DirectionFacts, said: Option<Said>) -> Vec<Figure> {
     let is_beyond = way.kind() == Kind::Host || way.rate_bps(20) >= REACHED * HOST_L1_BPS;
     let most = Right { from: 0.0, ..Right::within(way.rate_bps(0), way.right) };
     let carried = said.map(|said| most.judged("bottleneck", said).bound());
@@ -106,7 +106,7 @@ fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     let (Some(direction), "throughput") = (direction, text(step, "/role")) else {
         return Vec::new();
     };
-    let way = facts.way(direction);
+    let way = facts.of_direction(direction);
     let measured = || {
         let said = Said::of(step, "throughput_bps")?;
         Some((said, Said::of(step, "ideal_bps")?, number(step, "mss_bytes")?, transfer_s(step)?))
@@ -148,8 +148,8 @@ fn verdict(facts: &Facts, document: &Value) -> Figure {
 /// Of the round trip: what grows by less is not what anybody would blame on a queue.
 const BLAMED: f64 = 0.1;
 
-/// Causes that are named of what cannot be: a deep queue where nothing queues; delay where all windows
-/// at once wait for no line longer than a tenth of the round trip; loss of which there is hardly half.
+/// Causes that cannot be: a deep queue where no queue limits; delay where all windows at once wait for no
+/// line longer than a tenth of the round trip; loss of 5 % where there is less than half of that.
 fn cause(network: &Network, facts: &Facts, document: &Value, reason: &Value) -> Option<Figure> {
     let code = text(reason, "/code");
     let step = reason.get("step").and_then(Value::as_u64).unwrap_or(u64::MAX);
@@ -157,20 +157,23 @@ fn cause(network: &Network, facts: &Facts, document: &Value, reason: &Value) -> 
     let direction = step.and_then(|step| {
         direction_of(text(step, "/flow_direction")).or(direction_of(text(step, "/direction")))
     });
-    let queues =
-        |direction: Direction| facts.way(direction).kinds.iter().any(|kind| *kind != Kind::Policer);
+    let queues = |direction: Direction| {
+        facts.of_direction(direction).kinds.iter().any(|kind| *kind != Kind::Policer)
+    };
     let can_be = match code {
         "deep_queue" => direction.is_none_or(queues),
         "throughput_low_delay" => {
             let rtt_s = facts.rtt_s[1];
-            let waits = |way: &Way| {
+            let waits = |way: &DirectionFacts| {
                 way.waits_s_per_megabyte * windows_bytes(way, rtt_s) / 1e6 >= BLAMED * rtt_s
             };
             [&facts.download, &facts.upload].into_iter().any(waits)
                 || network.all_links().any(wavers)
         }
         // It is said from 5 % on.
-        "loss_too_high_for_tcp" => direction.is_none_or(|way| facts.way(way).loss >= 0.025),
+        "loss_too_high_for_tcp" => {
+            direction.is_none_or(|way| facts.of_direction(way).loss >= 0.025)
+        }
         _ => return None,
     };
     Some(Figure::of("cause", can_be, format!("'{}' said", text(reason, "/text"))))

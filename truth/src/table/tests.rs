@@ -31,3 +31,22 @@ fn a_table_has_a_line_for_each_group_that_has_networks() {
     assert!(text.contains("  all                            2  50.00%  50.00%"), "{text}");
     assert!(text.contains("clean") && !text.contains("cascade"), "{text}");
 }
+
+#[test]
+fn one_interval_of_two_that_holds_the_truth_is_half() {
+    let figure = |covers| crate::judge::Figure {
+        name: "rate",
+        state: State::Right,
+        error: None,
+        covers,
+        text: String::new(),
+        is_aside: false,
+    };
+    let mut run = outcome(Class::Right);
+    run.judgement.figures = [Some(true), Some(false), None].map(figure).into();
+    let limits = |least| Limits { covers: Some(least), ..Limits::default() };
+    assert_eq!(exceeded(&[run], limits(93.0)).len(), 1);
+    let mut run = outcome(Class::Right);
+    run.judgement.figures = [Some(true), None].map(figure).into();
+    assert_eq!(exceeded(&[run], limits(93.0)), Vec::<String>::new());
+}
