@@ -149,7 +149,7 @@ fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
 fn no_policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let sent_bytes = number(step, "sent_bytes").unwrap_or(0.0);
     let frame_bytes = f64::from(way.frame_bytes);
-    let loss = number(step, "loss_percent").map(|percent| lost_at_any_rate(percent, way.loss));
+    let loss = Said::of(step, "loss_percent").map(|said| lost_at_any_rate(said, way.loss));
     let kind = match way.bucket {
         Some(bucket) if way.kinds == [Kind::Policer] => {
             let passes = passed_at_once(&bucket, frame_bytes);

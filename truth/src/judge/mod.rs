@@ -269,13 +269,17 @@ impl Figure {
     }
 }
 
-/// A share of frames lost whatever the rate is, in percent.
-fn lost_at_any_rate(said_percent: f64, truth: f64) -> Figure {
+/// A share of frames lost whatever the rate is, in percent: near the truth, or with an interval that
+/// holds it.
+fn lost_at_any_rate(said: Said, truth: f64) -> Figure {
     const GRAIN_PERCENT: f64 = 0.5;
     let truth = 100.0 * truth;
-    let is_near = (said_percent - truth).abs() <= GRAIN_PERCENT
-        || (said_percent <= 2.0 * truth && truth <= 2.0 * said_percent);
-    Figure::of("loss", is_near, format!("{said_percent:.3} % said, {truth:.3} % true"))
+    let is_near = said.value.is_some_and(|percent| {
+        (percent - truth).abs() <= GRAIN_PERCENT
+            || (percent <= 2.0 * truth && truth <= 2.0 * percent)
+    });
+    let holds = said.interval.is_some_and(|[least, most]| least <= truth && truth <= most);
+    Figure::of("loss", is_near || holds, format!("{} % said, {truth:.3} % true", said.text()))
 }
 
 /// What was said, if anything was.

@@ -71,8 +71,7 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
         "queue" | "shaper" | "line" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
         _ => Figure::unknown("kind", truth),
     };
-    let loss = number(step, "base_loss_percent");
-    let loss = loss.map(|percent| lost_at_any_rate(percent, way.loss));
+    let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way.loss));
     let rate = compared("bottleneck", said, Right::within(way.rate_bps(0), way.right));
     [rate, kind].into_iter().chain(loss).collect()
 }

@@ -34,7 +34,11 @@ pub(crate) struct Train {
     slices: Vec<Slice>,
     /// The slice with which each step begins, and one past the last.
     steps: Vec<usize>,
+    /// The rate of each step.
+    offered: Vec<f64>,
     frame_bits: f64,
+    /// Frames of a slice.
+    each: f64,
     reordered: bool,
     /// Runs of lost frames.
     loss_events: f64,
@@ -110,7 +114,7 @@ pub(crate) struct Estimate {
     pub(crate) delay: Duration,
     /// More was dropped than at any rate: what forgives was at its end.
     pub(crate) drops: bool,
-    /// Frames that what forgives held, as far as it was seen.
+    /// Frames that what forgives held, at least, as far as it was seen.
     pub(crate) held: f64,
     /// The third part came through more slowly than the second: something was still emptying.
     pub(crate) draining: bool,
@@ -146,7 +150,9 @@ impl Train {
         Some(Self {
             slices: trace.slices.iter().enumerate().map(slice).collect(),
             steps: course.firsts.iter().map(begins).chain([trace.slices.len()]).collect(),
+            offered: steps.iter().map(|step| step.rate.as_bps() as f64).collect(),
             frame_bits,
+            each,
             reordered: seen.out_of_order_frames.unwrap_or(0) > 0,
             loss_events: seen.loss_events.unwrap_or(0) as f64,
             range: seen.delay.map_or(0.0, |delay| (delay.max - delay.min).as_secs_f64()),
@@ -295,6 +301,13 @@ impl Train {
         let through = self.through(of);
         let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
         (through.bps < found.at_least * (1.0 - resolution)).then_some(through.bps)
+    }
+
+    /// Whether two ranges came at rates that are certainly not the same.
+    pub(crate) fn differ(&self, one: Range<usize>, other: Range<usize>, quiet: &Quiet) -> bool {
+        let (one, other) = (self.through(one), self.through(other));
+        let error = libm::hypot(quiet.error_of(&one), quiet.error_of(&other));
+        libm::fabs(one.bps / other.bps.max(1.0) - 1.0) > (CERTAIN * error).max(0.006)
     }
 
     /// By how much the delay of a range exceeds that of a quiet time.
@@ -481,7 +494,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let fine_settled = fine.start + fine.len() / 10..fine.end;
     let (fast, slow) = (train.through(settled.clone()), train.through(fine_settled));
     let (fast_error, slow_error) = (quiet.error_of(&fast), quiet.error_of(&slow));
-    let (fast_loss, slow_loss) = (train.loss(settled.clone()), train.loss(fine.clone()));
+    let fast_loss = train.loss(settled.clone());
     let frame_time = train.frame_bits / slow.bps.max(1.0);
 
     let grown = |of: Range<usize>| {
@@ -501,12 +514,11 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let over_end = grown(over.start + over.len() / 2..over.end).mean;
     let begin = grown(fine.start..fine.start + fine.len() / 5).mean;
 
-    let fine_frames = train.frames(fine.clone()).max(1.0);
-    let slow_loss_error = libm::sqrt(
-        slow_loss.max(quiet.loss()).max(1.0 / fine_frames) * quiet.spread() / fine_frames,
-    ) + quiet.loss_error();
-    let loses = slow_loss - quiet.loss() > (3.0 * slow_loss_error).max(0.01);
-    let busy = loses || end.mean > (CERTAIN * end.error).max(2.0 * frame_time);
+    // What comes of the third part is less than what was offered, and is lost at any rate, or waits.
+    let expected = train.offered[last] * (1.0 - quiet.loss());
+    let short = 1.0 - slow.bps / expected;
+    let is_short = short > (3.0 * libm::hypot(slow_error, quiet.loss_error())).max(0.01);
+    let busy = is_short || end.mean > (CERTAIN * end.error).max(2.0 * frame_time);
     let resolution = CERTAIN * libm::hypot(fast_error, slow_error);
     let draining = busy && slow.bps < fast.bps * (1.0 - resolution.max(0.006));
 
@@ -527,7 +539,8 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let middle = settled.start + settled.len() / 2;
     let (held, at) = most_forgiven(train, bps, middle);
     let counted = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
-    let held_error = train.frame_bits * (1.0 + counted) + error * bps * at.due;
+    // Known to a frame, and to a slice of them.
+    let held_error = train.frame_bits * (train.each + counted) + error * bps * at.due;
     let (full, full_error) = (held / bps, held_error / bps);
 
     let over_frames = train.frames(settled.clone()).max(1.0);
@@ -578,7 +591,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
         delay: Duration::from_secs_f64(end.mean.max(over_end).max(0.0)),
         drops,
-        held: held / train.frame_bits,
+        held: (held - held_error).max(0.0) / train.frame_bits,
         draining,
         too_slow: !busy,
         falling: falling || FINE * expected_bps > 1.25 * bps,

@@ -37,9 +37,8 @@ const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
 /// Over a line: what hides behind it forgives so long, and a tenth of the trains before.
 const HOLD: Duration = Duration::from_secs(2);
-/// Buckets of fewer frames together are offered so many times their rate, of which they then pass a
-/// frame as soon as they have earned an eighth more than one; 150 of them are counted to a percent.
-const SHALLOW_FRAMES: f64 = 20.0;
+/// Buckets are offered so many times their rate, of which they then pass a frame as soon as they have
+/// earned an eighth more than one; 150 of them are counted to a percent.
 const DENSE: f64 = 8.0;
 const DENSE_FRAMES: f64 = 150.0;
 const DENSER: u32 = 3;
@@ -201,8 +200,8 @@ impl<'a, 'b> Finder<'a, 'b> {
             // The more is offered, the more comes, time after time: that is no rate of its own.
             return Ok(self.unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
         }
-        if found.kind == Kind::Policer && found.held < SHALLOW_FRAMES {
-            self.offer_densely(&mut found, &quiet)?;
+        if found.kind != Kind::Queue {
+            self.offer_densely(&over, &mut found, &quiet)?;
         }
         Ok(self.found(&found, &quiet))
     }
@@ -237,17 +236,31 @@ impl<'a, 'b> Finder<'a, 'b> {
 
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
     /// frame is not there yet: it lets its rate pass only of frames that come close together.
-    fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
+    fn offer_densely(
+        &mut self,
+        over: &Overload,
+        found: &mut Estimate,
+        quiet: &Quiet,
+    ) -> Result<(), Abort> {
         for _ in 0..DENSER {
             let rate = (DENSE * found.bps).min(self.limit);
             let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
             let lasts = lasts.clamp(Duration::from_millis(400), MOST);
-            let steps = [PaceStep { rate: whole(rate), lasts }];
+            // What the buckets hold is taken first.
+            let held = found.held * self.frame_bits() / (rate - found.bps).max(1.0);
+            let drain = Duration::from_secs_f64((PAST_THE_KNEE * held).min(MOST.as_secs_f64()));
+            let over = Overload { offered: rate, ..*over };
+            let steps = drained(&over, drain, [(rate, lasts)]);
             let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
             let train = self.told(&stream, &steps)?;
-            let slices = train.whole().end;
-            let through = train.through(slices / 10..slices);
-            if !found.raise(&through, quiet) || rate >= self.limit {
+            let step = train.step(train.steps() - 1);
+            let third = step.len() / 3;
+            let (first, last) = (step.start..step.start + third, step.end - third..step.end);
+            if train.differ(first, last.clone(), quiet) || !found.raise(&train.through(last), quiet)
+            {
+                break;
+            }
+            if rate >= self.limit {
                 break;
             }
         }
@@ -283,7 +296,12 @@ impl<'a, 'b> Finder<'a, 'b> {
             // What the first rate loses, the rate may be the cause of: what a lower one loses tells.
             let may_be_over = passed == 0.0 && (train.overload(0.0).loses || over.grows);
             if arrived == 0.0 && rate < LEAST_RATE_L2 {
-                return Err(self.nothing_arrives());
+                // A burst of losses may take all of a few frames, but not time after time.
+                if self.repeats_left == 0 {
+                    return Err(self.nothing_arrives());
+                }
+                self.repeats_left -= 1;
+                continue;
             }
             if arrived == 0.0 || may_be_over && rate >= LEAST_RATE_L2 {
                 rate /= 8.0;
