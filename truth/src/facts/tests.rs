@@ -323,7 +323,7 @@ fn offered(
     };
     let rate = Rate::bps((times * way.rate_bps(0)) as u64);
     let sizes = FrameSizes::fixed(way.frame_bytes);
-    let load = Load::Frames(FramesLoad { sizes, pace: Pace::Constant { rate } });
+    let load = Load::Frames(FramesLoad::new(sizes, Pace::Constant { rate }));
     let flow = FlowSpec::new(direction, network.family, Dscp::BEST_EFFORT, load);
     let (warm_up, steady) = (Duration::from_secs_f64(warm_up_s), Duration::from_secs(5));
     let settle = warm_up + steady + Duration::from_secs_f64(1.0 + 2.0 * way.queue_s);
