@@ -40,6 +40,8 @@ pub struct Verdict {
 pub enum Status {
     Pass,
     Fail,
+    /// What was measured does not decide what was asked.
+    Inconclusive,
     Invalid,
     /// There was nothing to judge by.
     Info,
@@ -52,6 +54,7 @@ impl fmt::Display for Status {
         f.pad(match self {
             Self::Pass => "pass",
             Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
             Self::Invalid => "invalid",
             Self::Info => "info",
             Self::Aborted => "aborted",

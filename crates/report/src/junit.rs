@@ -69,7 +69,7 @@ fn cases(result: &Stored) -> Vec<Case> {
             "fail" if !reasons.is_empty() && step.flag("pass") != Some(true) => {
                 Outcome::Failed(reasons)
             }
-            "invalid" if !reasons.is_empty() => Outcome::Error(reasons),
+            "invalid" | "inconclusive" if !reasons.is_empty() => Outcome::Error(reasons),
             _ => Outcome::Passed,
         };
         let name = format!("{} {}", place + 1, steps::name(step));

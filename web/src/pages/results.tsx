@@ -12,7 +12,7 @@ import { UNKNOWN, grouped, moment, took } from "../quantity.ts";
 import { href, settle } from "../routes.ts";
 
 const LIMIT = 50;
-const VERDICTS = ["pass", "fail", "invalid", "aborted", "info"];
+const VERDICTS = ["pass", "fail", "inconclusive", "invalid", "aborted", "info"];
 const TEXTS = ["across", ...LABELS] as const;
 
 export function ResultsPage({ query }: { query: URLSearchParams }): JSX.Element {

@@ -6,6 +6,12 @@ const VERDICTS: Readonly<Record<string, [tone: string, mark: string, word: strin
   {
     pass: ["good", "✓", "PASS", "The path meets what was asked of it."],
     fail: ["bad", "✕", "FAIL", "The path does not meet what was asked of it."],
+    inconclusive: [
+      "doubtful",
+      "?",
+      "INCONCLUSIVE",
+      "What was measured does not decide whether the path meets what was asked of it.",
+    ],
     invalid: [
       "doubtful",
       "!",

@@ -170,6 +170,7 @@ fn exit(run: &Run, end: Result<(), Abort>) -> Exit {
         (Ok(()), Status::Pass | Status::Info) => Exit::Passed,
         (Ok(()), Status::Fail) => Exit::Failed,
         (Ok(()), Status::Invalid) => Exit::NotValid,
+        (Ok(()), Status::Inconclusive) => Exit::Inconclusive,
     }
 }
 

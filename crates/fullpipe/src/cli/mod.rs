@@ -164,6 +164,7 @@ pub(crate) enum Exit {
     BadInput,
     NotRun,
     NotValid,
+    Inconclusive,
     Interrupted,
     Terminated,
     /// That of a program which was run on the user's behalf.
@@ -178,6 +179,7 @@ impl Exit {
             Self::BadInput => 2,
             Self::NotRun => 3,
             Self::NotValid => 4,
+            Self::Inconclusive => 5,
             Self::Interrupted => 130,
             Self::Terminated => 143,
             Self::OfProgram(code) => code,

@@ -82,6 +82,7 @@ pub(crate) struct Ended<'a> {
 const fn word(status: Status) -> &'static str {
     match status {
         Status::Passed => "passed",
+        Status::Inconclusive => "inconclusive",
         Status::NotValid => "not_valid",
         Status::Failed => "failed",
         Status::NotRun => "not_run",

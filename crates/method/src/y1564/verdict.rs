@@ -76,7 +76,7 @@ fn summary(plan: &Plan, steps: &[Step], status: Status) -> Option<Reason> {
                 format!("{} of {count} services failed: {}", failed.len(), failed.join(", "));
             Some(Reason { code: "services_failed", text, step: None })
         }
-        Status::Invalid | Status::Info | Status::Aborted => None,
+        Status::Inconclusive | Status::Invalid | Status::Info | Status::Aborted => None,
     }
 }
 
@@ -102,7 +102,7 @@ fn failures(steps: &[Step], place: usize, step: &ServiceStep) -> Vec<Reason> {
             };
             Vec::from([reason("step_invalid", text)])
         }
-        Status::Pass | Status::Info | Status::Aborted => Vec::new(),
+        Status::Pass | Status::Inconclusive | Status::Info | Status::Aborted => Vec::new(),
     }
 }
 

@@ -48,6 +48,11 @@ pub(crate) fn banner(verdict: &str) -> Banner {
     let (tone, word, sentence) = match verdict {
         "pass" => (Tone::Good, "PASS", "The path meets what was asked of it."),
         "fail" => (Tone::Bad, "FAIL", "The path does not meet what was asked of it."),
+        "inconclusive" => (
+            Tone::Doubtful,
+            "INCONCLUSIVE",
+            "What was measured does not decide whether the path meets what was asked of it.",
+        ),
         "invalid" => (
             Tone::Doubtful,
             "INVALID",

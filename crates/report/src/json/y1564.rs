@@ -59,7 +59,7 @@ fn pass(status: Status) -> Value {
     match status {
         Status::Pass => json!(true),
         Status::Fail => json!(false),
-        Status::Invalid | Status::Info | Status::Aborted => Value::Null,
+        Status::Inconclusive | Status::Invalid | Status::Info | Status::Aborted => Value::Null,
     }
 }
 

@@ -76,7 +76,7 @@ fn outcome(writer: &mut Writer<Vec<u8>>, tested: &Tested) -> io::Result<()> {
     let element = match tested.status {
         Status::Passed => None,
         Status::Failed => Some("failure"),
-        Status::NotValid | Status::NotRun | Status::Aborted => Some("error"),
+        Status::Inconclusive | Status::NotValid | Status::NotRun | Status::Aborted => Some("error"),
     };
     if let Some(element) = element {
         let unnamed = [String::from("the result says no reason")];

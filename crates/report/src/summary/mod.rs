@@ -97,6 +97,8 @@ pub struct Repetition {
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Passed,
+    /// What was measured does not decide what was asked.
+    Inconclusive,
     /// The tester was measured, not the network.
     NotValid,
     Failed,
@@ -109,6 +111,7 @@ impl Status {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Passed => "PASS",
+            Self::Inconclusive => "INCONCLUSIVE",
             Self::NotValid => "INVALID",
             Self::Failed => "FAIL",
             Self::NotRun => "NOT RUN",

@@ -80,6 +80,7 @@ fn counts(summary: &Summary) -> String {
     for (status, words) in [
         (Status::Passed, "passed"),
         (Status::Failed, "failed"),
+        (Status::Inconclusive, "inconclusive"),
         (Status::NotValid, "not valid: the tester was measured, not the network"),
         (Status::NotRun, "could not be run"),
         (Status::Aborted, "stopped"),

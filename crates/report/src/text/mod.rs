@@ -94,6 +94,7 @@ fn verdict(out: &mut String, work: &Work, columns: Option<usize>) {
     let word = match verdict.status {
         Status::Pass => "PASS",
         Status::Fail => "FAIL",
+        Status::Inconclusive => "INCONCLUSIVE: what was measured does not decide what was asked",
         Status::Invalid => "INVALID: the tester, not the network, was measured",
         Status::Info => "NONE: there was nothing to judge by",
         Status::Aborted => "ABORTED: no verdict on what was not measured",

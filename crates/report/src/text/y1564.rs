@@ -87,7 +87,7 @@ fn result(step: &ServiceStep) -> String {
         Status::Pass => "pass",
         Status::Fail => "FAIL",
         Status::Invalid => "INVALID",
-        Status::Info | Status::Aborted => "–",
+        Status::Inconclusive | Status::Info | Status::Aborted => "–",
     };
     let codes = step.shortfalls.iter().map(|shortfall| shortfall.code().replace('_', " "));
     let codes: Vec<_> = codes.collect();

@@ -50,6 +50,7 @@ fn cells(Row { entry, course }: &Row) -> Vec<String> {
     let started = entry.started.get(..16).unwrap_or(&entry.started).replace('T', " ");
     let verdict = match entry.verdict.as_str() {
         "fail" => "FAIL",
+        "inconclusive" => "INCONCLUSIVE",
         "invalid" => "INVALID",
         "aborted" => "ABORTED",
         word => word,

@@ -12,7 +12,7 @@ use super::super::measure::rfc3339;
 use crate::yaml::nearest;
 
 const METHODS: [&str; 7] = ["rfc6349", "flow", "rfc2544", "y1564", "burst", "rfc7640", "stress"];
-const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "info", "aborted"];
+const VERDICTS: [&str; 6] = ["pass", "fail", "inconclusive", "invalid", "info", "aborted"];
 const NAMES: [&str; 10] = [
     "method", "far", "verdict", "since", "until", LABELS[0], LABELS[1], LABELS[2], LABELS[3],
     LABELS[4],

@@ -51,7 +51,7 @@ A plan (more in examples/plans, every key in `fullpipe schema plan`):
 Files are named as seen from the plan's folder, and lie in it.
 
 Exit codes: 0 all tests passed; 3 a test could not be run; else 1 a test failed; else 4 a result is
-not valid; 2 the plan is wrong; 130 or 143 stopped, go on with --resume.")]
+not valid; else 5 one is inconclusive; 2 the plan is wrong; 130 or 143 stopped, go on with --resume.")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
@@ -317,6 +317,7 @@ fn exit(status: Status) -> Exit {
     match status {
         Status::Passed => Exit::Passed,
         Status::NotValid => Exit::NotValid,
+        Status::Inconclusive => Exit::Inconclusive,
         Status::Failed => Exit::Failed,
         Status::NotRun => Exit::NotRun,
         Status::Aborted => super::stopped_by(),

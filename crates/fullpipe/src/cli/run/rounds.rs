@@ -167,19 +167,20 @@ impl Run<'_> {
             result: document.as_ref().map(|_| format!("{name}.json")),
             reasons: reasons(job, &ended, status, document.as_ref()),
         };
-        let counts = matches!(status, Status::Passed | Status::Failed);
+        let counts = matches!(status, Status::Passed | Status::Failed | Status::Inconclusive);
         Ok((run, document.filter(|_| counts)))
     }
 
     fn status(&self, job: &Job, ended: &Ended, has_result: bool) -> Status {
-        if self.stop.is_set() && ended.code != Some(0) && ended.code != Some(1) {
+        if self.stop.is_set() && !matches!(ended.code, Some(0 | 1 | 5)) {
             return Status::Aborted;
         }
         match (ended.code, has_result) {
             _ if ended.timed_out => Status::NotRun,
             (Some(0), true) => Status::Passed,
             (Some(1), true) if job.planned.counts_verdict => Status::Failed,
-            (Some(1), true) => Status::Passed,
+            (Some(5), true) if job.planned.counts_verdict => Status::Inconclusive,
+            (Some(1 | 5), true) => Status::Passed,
             (Some(4), true) => Status::NotValid,
             (Some(_) | None, _) => Status::NotRun,
         }
@@ -197,7 +198,7 @@ fn reasons(job: &Job, ended: &Ended, status: Status, document: Option<&Value>) -
         // What judges nothing says what it has seen.
         (Status::Passed, _) if is_info => said(),
         (Status::Passed, _) => Vec::new(),
-        (Status::Failed | Status::NotValid, _) => said(),
+        (Status::Failed | Status::NotValid | Status::Inconclusive, _) => said(),
         (Status::Aborted, _) => vec![String::from("stopped by a signal")],
         (Status::NotRun, _) if ended.timed_out => {
             let timeout = job.timeout.unwrap_or_default().as_secs_f64();
@@ -229,7 +230,7 @@ fn tested(
         .iter()
         .find(|run| run.status == median)
         .map_or_else(Vec::new, |run| run.reasons.clone());
-    let has_figures = matches!(median, Status::Passed | Status::Failed);
+    let has_figures = matches!(median, Status::Passed | Status::Failed | Status::Inconclusive);
     let judge = |criterion: &Criterion| judged(criterion, documents);
     let criteria: Vec<Judged> =
         if has_figures { job.criteria.iter().map(judge).collect() } else { Vec::new() };
