@@ -1,10 +1,14 @@
 //! RFC 6349: TCP throughput of a managed IP path.
 
 mod bottleneck;
+mod ideal;
+mod metered;
 mod plan;
 mod report;
+mod steady;
 mod throughput;
 mod verdict;
+mod windows;
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -19,7 +23,8 @@ pub use crate::path::{BaselineRtt, PathMtu};
 pub use crate::search::SearchKind;
 use bottleneck::Stream;
 pub use plan::{Plan, Senders, Thresholds, Windows};
-pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
+pub use report::{Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TcpStep};
+pub use steady::Settled;
 pub use verdict::is_met;
 
 /// Runs the three steps of section 3 in order; each needs what the ones before have found.
@@ -51,7 +56,7 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         download: bottleneck::find(run, Direction::Download, path_mtu, baseline_rtt)?,
         upload: bottleneck::find(run, Direction::Upload, path_mtu, baseline_rtt)?,
     };
-    let path = throughput::Path { mtu_bytes: path_mtu, baseline_rtt, limits: &limits };
+    let path = windows::Path { mtu_bytes: path_mtu, idle_rtt: baseline.rtt, limits: &limits };
     throughput::walk_the_window(run, &path)?;
     throughput::throughput(run, &path)
 }
