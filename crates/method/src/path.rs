@@ -13,7 +13,7 @@ use fp_model::{
 use crate::mtu::{MtuSearch, MtuStep, ProbeOutcome};
 
 /// Small enough for any path, large enough for every header.
-const SMALL_PACKET_BYTES: u32 = 100;
+pub(crate) const SMALL_PACKET_BYTES: u32 = 100;
 /// RFC 8899 section 5.1.2 asks for 3; one more makes random loss of 5 % pass for a limit once in
 /// 160,000 sizes.
 const TRIES: u32 = 4;

@@ -1,5 +1,7 @@
 //! What TCP does by its rules: initial windows, thresholds, timeouts and the rate that loss allows.
 
+use core::time::Duration;
+
 use crate::{BitsPerSecond, Bytes, Number, Seconds};
 
 /// The initial window of RFC 5681 §3.1.
@@ -74,6 +76,17 @@ pub fn mathis_constant() -> Number {
     Number::ratio(3, 2).sqrt()
 }
 
+/// How long CUBIC takes to bring a window back to where it lost a segment: K of RFC 9438 §4.2, with
+/// its C of 0.4 segments per cubic second and a window that gives up 30 %.
+pub fn cubic_epoch(window_segments: f64) -> Duration {
+    Duration::from_secs_f64(libm::cbrt(window_segments.max(1.0) * 0.3 / 0.4))
+}
+
+/// The same of Reno, which gives up half of its window and gets a segment back in a round trip.
+pub fn reno_epoch(window_segments: f64, rtt: Duration) -> Duration {
+    rtt.mul_f64(window_segments.max(1.0) / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use fp_model::Rate;
@@ -111,6 +124,13 @@ mod tests {
         let second = timer.on_sample(seconds("0.2"));
         assert_eq!((second.smoothed, second.variation), (seconds("0.1125"), seconds("0.0625")));
         assert_eq!(second.raw_timeout, seconds("0.3625"));
+    }
+
+    /// 36 segments: 36 · 0.3 / 0.4 = 27, whose cube root is 3. Half of them in round trips of 50 ms.
+    #[test]
+    fn a_window_comes_back_after_a_loss_in_the_cube_root_of_its_size_or_a_segment_per_round_trip() {
+        assert!((cubic_epoch(36.0).as_secs_f64() - 3.0).abs() < 1e-9);
+        assert_eq!(reno_epoch(36.0, Duration::from_millis(50)), Duration::from_millis(900));
     }
 
     /// 1460 · 8 / (0.05 · 0.01) = 23.36 Mbit/s.

@@ -48,7 +48,8 @@ pub(crate) struct MethodArgs {
     /// Pacing limit of each connection (l4, as the kernel counts it)
     #[arg(long, value_name = "RATE", value_parser = plain_rate)]
     pacing: Option<Rate>,
-    /// Steady time of every TCP trial (default: about 2 s; the RFC asks for more than 30 s)
+    /// Steady time of every TCP trial (default: 2.5 s, and up to 30 s where that decides nothing; the
+    /// RFC asks for more than 30 s)
     #[arg(long, short = 't', value_name = "TIME", value_parser = trial_time)]
     duration: Option<Duration>,
     /// DSCP of all test traffic, a number from 0 to 63
@@ -60,8 +61,8 @@ pub(crate) struct MethodArgs {
     /// A throughput trial passes with this share of the ideal
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = percent)]
     pass_throughput: f64,
-    /// The same while both directions are loaded (default: as above, but 65% where a queue makes
-    /// acknowledgements wait behind data)
+    /// The same while both directions are loaded, of the fuller link with its acknowledgements
+    /// (default: as above)
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pass_bidirectional: Option<f64>,
     /// A throughput trial passes with at least this TCP efficiency
@@ -131,6 +132,12 @@ impl MethodArgs {
             (None, Some(window_bytes)) => Windows::Window { window_bytes },
             (Some(connections), Some(window_bytes)) => Windows::Both { connections, window_bytes },
         };
+        let thresholds = Thresholds {
+            throughput_percent: self.pass_throughput,
+            bidirectional_percent: self.pass_bidirectional,
+            efficiency_percent: self.pass_efficiency,
+            buffer_delay_percent: self.pass_buffer_delay,
+        };
         Plan {
             dscp: self.dscp,
             cir: self.cir,
@@ -151,12 +158,8 @@ impl MethodArgs {
             pacing: self.pacing,
             trial: self.duration,
             strict_headers: self.strict_6349,
-            thresholds: Thresholds {
-                throughput_percent: self.pass_throughput,
-                bidirectional_percent: self.pass_bidirectional,
-                efficiency_percent: self.pass_efficiency,
-                buffer_delay_percent: self.pass_buffer_delay,
-            },
+            decides: Some(thresholds),
+            thresholds,
             ..Plan::new(ends.family, ends.interface_mtu_bytes)
         }
     }

@@ -1,11 +1,15 @@
 //! RFC 6349: TCP throughput of a managed IP path.
 
 mod bottleneck;
+mod ideal;
+mod metered;
 mod plan;
 mod report;
+mod steady;
 mod throughput;
 mod unmeasured;
 mod verdict;
+mod windows;
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -18,7 +22,8 @@ use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
 use crate::watched::Watched;
 pub use plan::{Plan, Senders, Thresholds, Windows};
-pub use report::{Bottleneck, Connection, LimitKind, Report, Role, Source, Step, TcpStep};
+pub use report::{Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TcpStep};
+pub use steady::Settled;
 pub use verdict::is_met;
 
 /// Runs the three steps of section 3 in order; each needs what the ones before have found.
@@ -53,7 +58,7 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         download: bottleneck::find(run, Direction::Download, path_mtu, baseline_rtt)?,
         upload: bottleneck::find(run, Direction::Upload, path_mtu, baseline_rtt)?,
     };
-    let path = throughput::Path { mtu_bytes: path_mtu, baseline_rtt, limits: &limits };
+    let path = windows::Path { mtu_bytes: path_mtu, idle_rtt: baseline.rtt, limits: &limits };
     throughput::walk_the_window(run, &path)?;
     throughput::throughput(run, &path)
 }

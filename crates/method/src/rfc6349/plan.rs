@@ -24,9 +24,14 @@ pub struct Plan {
     /// Pacing limit of each connection.
     #[serde(rename = "pacing_bps")]
     pub pacing: Option<Rate>,
-    /// Steady time of each TCP trial; `None`: as short as the round trip allows.
+    /// Steady time of each TCP trial; `None`: as long as it takes to decide.
     #[serde(rename = "trial_s", with = "seconds::if_known")]
     pub trial: Option<Duration>,
+    /// What trials are run again for, longer or with larger windows, until they decide it: the
+    /// thresholds as they were when the run was planned, so that its evidence can be judged by
+    /// others. `None`: no trial is run again.
+    #[serde(default)]
+    pub decides: Option<Thresholds>,
     /// Compares with the RFC's 40 bytes of headers instead of those really used.
     pub strict_headers: bool,
     pub thresholds: Thresholds,
@@ -68,8 +73,7 @@ impl Senders {
 pub struct Thresholds {
     /// Of the ideal throughput, at least.
     pub throughput_percent: f64,
-    /// The same while both directions are loaded; `None`: over a policer the same, over a queue
-    /// [`Thresholds::BIDIRECTIONAL_QUEUE_PERCENT`].
+    /// The same while both directions are loaded, of the fuller link; `None`: the same share.
     pub bidirectional_percent: Option<f64>,
     /// TCP efficiency, at least.
     pub efficiency_percent: Option<f64>,
@@ -88,13 +92,6 @@ impl Default for Thresholds {
     }
 }
 
-impl Thresholds {
-    /// Acknowledgements that queue behind data arrive in clumps, and the data that they release
-    /// leaves the line idle in between. A flawless line with windows of its bandwidth-delay product
-    /// carries 70 % each way, with deeper queues more; one whose directions share it, half.
-    pub const BIDIRECTIONAL_QUEUE_PERCENT: f64 = 65.0;
-}
-
 impl Plan {
     /// The defaults for a path whose near end has an interface of this MTU.
     pub fn new(family: Family, interface_mtu_bytes: u32) -> Self {
@@ -109,6 +106,7 @@ impl Plan {
             congestion_control: CongestionControl::Cubic,
             pacing: None,
             trial: None,
+            decides: Some(Thresholds::default()),
             strict_headers: false,
             thresholds: Thresholds::default(),
         }

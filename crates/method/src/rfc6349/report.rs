@@ -1,5 +1,6 @@
 //! What an RFC 6349 run found, step by step.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,6 +10,7 @@ use fp_model::{
     ConnectionReport, Direction, Layer, LayeredRate, PacketLayout, Rate, Sample, Sender,
 };
 
+use super::steady::Settled;
 use crate::path::{BaselineRtt, PathMtu};
 use crate::verdict;
 
@@ -51,6 +53,11 @@ pub struct Bottleneck {
 impl Bottleneck {
     pub fn rate_at(&self, layer: Layer) -> Rate {
         self.packet.convert(self.limit, layer)
+    }
+
+    /// Whether the path's own limit was met.
+    pub fn is_known(&self) -> bool {
+        self.kind != LimitKind::NotReached
     }
 }
 
@@ -112,10 +119,12 @@ pub struct TcpStep {
     pub retransmitted_bytes: Option<u64>,
     pub transfer: Duration,
     pub throughput_l4: Rate,
-    /// With the headers really used.
+    /// What full segments carry at the bottleneck, with the headers really used; of both directions
+    /// at once what both links carry in the proportion that was found.
     pub ideal_l4: Rate,
     /// With 40 bytes of headers, as the RFC has it.
     pub ideal_strict_l4: Rate,
+    pub judged: Box<Judged>,
     pub transfer_time_ratio: Option<f64>,
     pub efficiency_percent: Option<f64>,
     pub buffer_delay_percent: Option<f64>,
@@ -128,13 +137,40 @@ pub struct TcpStep {
 impl TcpStep {
     /// Share of the ideal throughput.
     pub fn share_percent(&self) -> f64 {
-        100.0 * self.throughput_l4.as_bps() as f64 / self.ideal_l4.as_bps().max(1) as f64
+        100.0 * self.part_of_ideal(self.throughput_l4)
+    }
+
+    pub(super) fn part_of_ideal(&self, rate: Rate) -> f64 {
+        rate.as_bps() as f64 / self.ideal_l4.as_bps().max(1) as f64
     }
 
     /// The largest window that any of the connections was given.
     pub fn window_effective_bytes(&self) -> Option<u64> {
         self.flows.iter().filter_map(|flow| flow.report.window_effective_bytes).max()
     }
+}
+
+/// What a trial is judged by beside its throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// Between these lies the throughput in 95 of 100 cases; `None` where the trial is too short to
+    /// tell.
+    pub throughput_l4_bounds: Option<[Rate; 2]>,
+    /// What the windows carry on a path that is as it was found, up to the ideal.
+    pub windows_l4: Rate,
+    /// The same where acknowledgements take as long as they can: behind the data of the other
+    /// direction, through a slower link, or kept back by a receiver that jitter confuses.
+    pub assured_l4: Rate,
+    /// The tester's own windows, as small as any TCP has them, are more than the path has under way,
+    /// and nothing queues them: what they lose is no fault of the path.
+    pub overfills: bool,
+    /// With both directions loaded: the same share of what each carries alone.
+    pub even_l4: Option<Rate>,
+    /// Bounds of the share of the ideal, like those of the throughput.
+    pub share_percent_bounds: Option<[f64; 2]>,
+    pub settled: Settled,
+    /// How long a trial that lost segments has to be.
+    pub settles_in: Duration,
 }
 
 /// One connection with its metrics, RFC 6349 section 5.1.

@@ -5,9 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, Rate, Sender, Timing};
+use fp_model::{Abort, Layer, Rate, RttSummary, Sender, Timing};
 
-use super::throughput::queues;
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
 use crate::rounded;
 use crate::verdict::{Check, Reason, Status, Verdict};
@@ -22,16 +21,8 @@ const STALL_MS_MAX: f64 = 500.0;
 const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(600);
 /// Beyond what the searches resolve, a bucket holds and clocks differ by.
 const BEYOND_IDEAL_PERCENT_MAX: f64 = 105.0;
-/// Below this, loss may be what held a transfer back: one segment in 10,000 halves a window often
-/// enough at tens of Mbit/s.
-const EFFICIENCY_PERCENT_SOUND: f64 = 99.99;
-/// So much above what the windows themselves queue, waiting is.
-const BUFFER_DELAY_PERCENT_SOUND: f64 = 25.0;
-/// A queue of one bandwidth-delay product keeps a line busy while a connection that halves its window
-/// waits for acknowledgements: what is deeper only adds delay.
-const DEEP_QUEUE_PERCENT: f64 = 100.0;
-/// ITU-T G.114: with less on the way in one direction, hardly anybody who talks notices it.
-const UNNOTICED: Duration = Duration::from_millis(150);
+/// Up to this time from end to end, ITU-T G.114 sees most applications unaffected.
+const ONE_WAY_SOUND: Duration = Duration::from_millis(150);
 /// RFC 6349 section 3: with more, a TCP throughput means little.
 const LOSS_MAX: f64 = 0.05;
 const DURATION_MIN: Duration = Duration::from_secs(30);
@@ -81,22 +72,21 @@ fn looks_are_frequent(steps: &[Step]) -> bool {
 /// Whether more than the ideal would be a contradiction: not where the path's limit was not met, or
 /// is only what somebody says it is.
 fn is_a_bound(limit: &Bottleneck) -> bool {
-    limit.source == Source::Measured && is_known(limit)
-}
-
-fn is_known(limit: &Bottleneck) -> bool {
-    limit.kind != LimitKind::NotReached
+    limit.source == Source::Measured && limit.is_known()
 }
 
 /// A lower round trip seen later says that the baseline was none.
 fn baseline_holds(steps: &[Step]) -> Option<Check> {
-    let baseline = steps.iter().find_map(|step| match step {
-        Step::BaselineRtt(baseline) => Some(baseline.rtt.min),
-        Step::PathMtu(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
-    })?;
+    let baseline = baseline(steps)?.min;
     let flows = tcp_steps(steps).flat_map(|(_, step)| &step.flows);
     let lowest = flows.filter_map(|flow| flow.report.rtt_min).min()?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    // A segment without payload is up to 54 bytes shorter on the line than a probe of 100.
+    let shorter = steps.iter().filter_map(|step| match step {
+        Step::Bottleneck(limit) => Some(limit.rate_at(Layer::L1).max(Rate::bps(1)).time_for(54)),
+        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Tcp(_) => None,
+    });
+    let baseline = baseline.saturating_sub(shorter.sum());
     // Two clocks of 50 microseconds each and a twentieth for what the host adds.
     let limit = ms(baseline) * 0.95 - 0.1;
     Some(Check::at_least("baseline_rtt_is_lowest", ms(lowest), limit, "ms"))
@@ -122,24 +112,30 @@ pub(super) fn judge(
     let invalid = checks.iter().any(|check| !check.ok);
     let judged: Vec<_> = tcp_steps(steps)
         .filter(|(_, step)| step.role == Role::Throughput)
-        .filter(|(_, step)| bottleneck(steps, step).is_some_and(is_known))
+        .filter(|(_, step)| bottleneck(steps, step).is_some_and(Bottleneck::is_known))
         .collect();
-    let failures: Vec<Reason> = judged
+    let missed: Vec<Reason> = judged
         .iter()
-        .flat_map(|(place, step)| failures(plan, *place, step, bottleneck(steps, step)))
+        .flat_map(|(place, step)| failures(plan, *place, step, bottleneck(steps, step), steps))
         .collect();
-    let failed = !failures.is_empty();
-    reasons.extend(failures);
-    if !failed && finished {
+    let open: Vec<Reason> =
+        judged.iter().filter_map(|(place, step)| undecided(plan, *place, step)).collect();
+    let (failed, is_open) = (!missed.is_empty(), !open.is_empty());
+    reasons.extend(missed);
+    if !failed {
+        reasons.extend(open);
+    }
+    if !failed && !is_open && finished {
         reasons.extend(carried(plan, &judged));
     }
     reasons.extend(remarks(steps));
-    let status = match (finished, invalid, failed) {
+    let status = match (finished, invalid, failed, is_open) {
         (false, ..) => Status::Aborted,
-        (true, true, _) => Status::Invalid,
-        (true, false, true) => Status::Fail,
-        (true, false, false) if judged.is_empty() => Status::Info,
-        (true, false, false) => Status::Pass,
+        (true, true, ..) => Status::Invalid,
+        (true, false, true, _) => Status::Fail,
+        (true, false, false, true) => Status::Inconclusive,
+        (true, false, false, false) if judged.is_empty() => Status::Info,
+        (true, false, false, false) => Status::Pass,
     };
     Verdict { status, reasons }
 }
@@ -147,9 +143,44 @@ pub(super) fn judge(
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
 pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let Step::Tcp(step) = steps.get(place)? else { return None };
-    let limit = bottleneck(steps, step).filter(|limit| is_known(limit))?;
-    let is_judged = step.role == Role::Throughput;
-    is_judged.then(|| failures(plan, place, step, Some(limit)).is_empty())
+    let limit = bottleneck(steps, step).filter(|limit| limit.is_known())?;
+    if step.role != Role::Throughput {
+        return None;
+    }
+    if !failures(plan, place, step, Some(limit), steps).is_empty() {
+        return Some(false);
+    }
+    (standing(&plan.thresholds, step) == Standing::Met).then_some(true)
+}
+
+/// What a trial says of the share of the ideal that was asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Met,
+    Missed,
+    Undecided,
+}
+
+/// Met where all of the interval is above what was asked, and missed where all of it is below. While
+/// both directions are loaded, as much less is asked as acknowledgements may cost that wait behind
+/// data.
+pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
+    if step.good_bytes == 0 {
+        return Standing::Missed;
+    }
+    let asked = asked_percent(thresholds, step);
+    let Some([least, most]) = step.judged.share_percent_bounds else { return Standing::Undecided };
+    let needed = needed_percent(thresholds, step);
+    let stays = needed / step.share_percent();
+    // Windows that cannot carry what was asked say nothing of a path that carries it.
+    let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4);
+    if is_asked && least >= needed && step.judged.settled.stays_above(stays) {
+        Standing::Met
+    } else if most < needed && step.judged.settled.stays_below(stays) && !step.judged.overfills {
+        Standing::Missed
+    } else {
+        Standing::Undecided
+    }
 }
 
 fn broken(check: &Check) -> Reason {
@@ -179,12 +210,17 @@ fn bottleneck<'a>(steps: &'a [Step], of: &TcpStep) -> Option<&'a Bottleneck> {
     })
 }
 
-fn failures(plan: &Plan, place: usize, step: &TcpStep, limit: Option<&Bottleneck>) -> Vec<Reason> {
+fn failures(
+    plan: &Plan,
+    place: usize,
+    step: &TcpStep,
+    limit: Option<&Bottleneck>,
+    steps: &[Step],
+) -> Vec<Reason> {
     let thresholds = &plan.thresholds;
     let mut reasons = Vec::new();
-    let asked = asked_percent(plan, step, limit);
-    if step.share_percent() < asked {
-        reasons.push(too_slow(place, step, limit, asked));
+    if standing(thresholds, step) == Standing::Missed {
+        reasons.push(too_slow(thresholds, place, step, limit, steps));
     }
     if let (Some(least), Some(efficiency)) =
         (thresholds.efficiency_percent, step.efficiency_percent)
@@ -203,53 +239,103 @@ fn failures(plan: &Plan, place: usize, step: &TcpStep, limit: Option<&Bottleneck
 }
 
 /// The share of the ideal that a trial must carry.
-pub(super) fn asked_percent(plan: &Plan, step: &TcpStep, limit: Option<&Bottleneck>) -> f64 {
-    let Thresholds { throughput_percent, bidirectional_percent, .. } = plan.thresholds;
-    if !step.bidirectional {
-        return throughput_percent;
-    }
-    let by_default = if limit.is_some_and(queues) {
-        throughput_percent.min(Thresholds::BIDIRECTIONAL_QUEUE_PERCENT)
-    } else {
-        throughput_percent
-    };
-    bidirectional_percent.unwrap_or(by_default)
+pub(super) fn asked_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
+    let both = thresholds.bidirectional_percent.filter(|_| step.bidirectional);
+    both.unwrap_or(thresholds.throughput_percent)
 }
 
-/// RFC 6349 section 4: which of the two other metrics goes with a bad transfer time ratio.
-fn too_slow(place: usize, step: &TcpStep, limit: Option<&Bottleneck>, asked: f64) -> Reason {
-    let carried = format!(
-        "{}: {} of {} ({:.1} %, {asked} % asked)",
+/// The same, less what acknowledgements may cost that wait behind data.
+pub(super) fn needed_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
+    asked_percent(thresholds, step) * step.part_of_ideal(step.judged.assured_l4)
+}
+
+/// What was carried of what, with what was asked for.
+fn share(thresholds: &Thresholds, step: &TcpStep) -> String {
+    let bounds = step.judged.share_percent_bounds.map(|[least, most]| (most - least) / 2.0);
+    let bounds = bounds.map_or_else(String::new, |half| format!(" ± {half:.1}"));
+    format!(
+        "{}: {} of {} ({:.1}{bounds} %, {} % asked)",
         named(step),
         mbps(step.throughput_l4),
         mbps(step.ideal_l4),
-        step.share_percent()
-    );
-    let efficiency = step.efficiency_percent.unwrap_or(100.0);
-    let delay = step.buffer_delay_percent.unwrap_or(0.0);
-    let lossy = efficiency < EFFICIENCY_PERCENT_SOUND;
-    let by_windows = 100.0 * (step.window_fraction - 1.0).max(0.0);
-    let delayed = delay >= by_windows + BUFFER_DELAY_PERCENT_SOUND;
-    let (code, cause) = if step.good_bytes == 0 {
-        ("throughput_none", String::from("nothing arrived in the steady time"))
-    } else if lossy && !delayed {
-        ("throughput_low_retransmissions", lost(step, limit, efficiency, delay))
-    } else if delayed {
-        ("throughput_low_delay", queued(step, efficiency, delay))
-    } else {
-        let text = "neither retransmissions nor delay explain it: look at the hosts, the windows \
-                    that they really use, and middleboxes";
-        ("throughput_low_unexplained", text.to_string())
-    };
-    Reason { code, text: format!("{carried}: {cause}"), step: Some(place) }
+        step.share_percent(),
+        asked_percent(thresholds, step)
+    )
 }
 
-fn lost(step: &TcpStep, limit: Option<&Bottleneck>, efficiency: f64, delay: f64) -> String {
-    let seen = format!(
-        "retransmissions ({:.2} % of the bytes sent were sent again), not delay \
-         (the RTT grew by {} %)",
-        100.0 - efficiency,
-        rounded(delay, 1)
+/// Why a trial says neither that the path carries what was asked nor that it does not, and what
+/// would.
+fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
+    let thresholds = &plan.thresholds;
+    if standing(thresholds, step) != Standing::Undecided {
+        return None;
+    }
+    let asked = asked_percent(thresholds, step) / 100.0;
+    let (code, why) = if step.judged.windows_l4 < step.ideal_l4.scaled(asked) {
+        let most = mbps(step.judged.windows_l4);
+        let why =
+            format!("these windows carry {most} at most: larger ones would decide (--window)");
+        ("windows_too_small", why)
+    } else if step.judged.overfills {
+        let why = String::from(
+            "the path has so little under way that the smallest windows overfill it, and nothing \
+             queues them: frames say what it carries (fullpipe rfc2544)",
+        );
+        ("windows_too_large", why)
+    } else {
+        let longer = step.judged.settles_in.max(step.transfer * 4).as_secs_f64();
+        ("trial_too_short", format!("a longer trial would decide (--duration {longer:.0}s)"))
+    };
+    Some(Reason { code, text: format!("{}: {why}", share(thresholds, step)), step: Some(place) })
+}
+
+/// RFC 6349 section 4: which of the two other metrics goes with a bad transfer time ratio.
+fn too_slow(
+    thresholds: &Thresholds,
+    place: usize,
+    step: &TcpStep,
+    limit: Option<&Bottleneck>,
+    steps: &[Step],
+) -> Reason {
+    let lossy = step.retransmitted_bytes.unwrap_or_default() > 0;
+    let waits = limit.is_none_or(|limit| limit.kind != LimitKind::Policer);
+    let delayed = waits && waits_beyond(step, steps);
+    let (code, cause) = if step.good_bytes == 0 {
+        ("throughput_none", String::from("nothing arrived in the steady time"))
+    } else if lossy {
+        ("throughput_low_retransmissions", lost(step, limit))
+    } else if delayed {
+        ("throughput_low_delay", queued(step))
+    } else {
+        let text = "nothing was retransmitted, and the round trip is no longer than the windows make \
+                    it: look at the hosts and at middleboxes";
+        ("throughput_low_unexplained", text.to_string())
+    };
+    let text = format!("{}: {cause}", share(thresholds, step));
+    Reason { code, text, step: Some(place) }
+}
+
+/// Whether the round trip grew by more than what the windows have under way takes at the bottleneck,
+/// and than it varies by itself.
+fn waits_beyond(step: &TcpStep, steps: &[Step]) -> bool {
+    let (Some(rtt), Some(idle)) = (step.rtt_mean, baseline(steps)) else { return false };
+    let windows = u64::from(step.connections) * step.window_bytes;
+    let carried = step.ideal_l4.max(Rate::bps(1)).time_for(windows);
+    let varies = idle.mean.saturating_sub(idle.min);
+    rtt > (idle.mean + varies).max(carried)
+}
+
+fn baseline(steps: &[Step]) -> Option<RttSummary> {
+    steps.iter().find_map(|step| match step {
+        Step::BaselineRtt(baseline) => Some(baseline.rtt),
+        Step::PathMtu(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
+    })
+}
+
+fn lost(step: &TcpStep, limit: Option<&Bottleneck>) -> String {
+    let resent = step.efficiency_percent.map_or_else(
+        || String::from("bytes were retransmitted"),
+        |efficiency| format!("{} % of the bytes sent were retransmitted", few(100.0 - efficiency)),
     );
     match limit.map(|limit| limit.kind) {
         Some(LimitKind::Policer) => {
@@ -257,40 +343,49 @@ fn lost(step: &TcpStep, limit: Option<&Bottleneck>, efficiency: f64, delay: f64)
             let overhead = f64::from(frame_bytes(limit)) / f64::from(step.mss_bytes.max(1));
             let cbs = windows as f64 * overhead;
             format!(
-                "{seen}; the limit is a policer, and bursts of these windows need a committed \
-                 burst size of up to {:.0} KB, or a paced sender",
+                "{resent}; the limit is a policer, and bursts of these windows need a committed \
+                 burst size of up to {:.0} kB, or a paced sender",
                 cbs / 1000.0
             )
         }
-        Some(LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown) | None => seen,
+        Some(LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown) | None => {
+            let delay = step.buffer_delay_percent.unwrap_or_default();
+            format!("{resent}, and the RTT grew by {} %", rounded(delay, 1))
+        }
     }
+}
+
+/// A small percentage, never as nothing.
+fn few(percent: f64) -> String {
+    if percent < 0.01 { String::from("less than 0.01") } else { format!("{percent:.2}") }
 }
 
 fn frame_bytes(limit: Option<&Bottleneck>) -> u32 {
     limit.map_or(1518, |limit| limit.packet.frame_bytes)
 }
 
-fn queued(step: &TcpStep, efficiency: f64, delay: f64) -> String {
+fn queued(step: &TcpStep) -> String {
     let rtt = step.rtt_mean.unwrap_or_default().as_secs_f64() * 1e3;
+    let delay = step.buffer_delay_percent.unwrap_or_default();
     format!(
-        "delay (the mean RTT of {rtt:.1} ms is {delay:.0} % above the baseline) and \
-         {:.2} % retransmitted: a queue fills",
-        100.0 - efficiency
+        "nothing was retransmitted, and the mean RTT of {rtt:.1} ms is {delay:.0} % above the \
+         baseline: what the windows have under way waits elsewhere than at the bottleneck"
     )
 }
 
 fn carried(plan: &Plan, judged: &[(usize, &TcpStep)]) -> Option<Reason> {
     let alone = judged.iter().filter(|(_, step)| !step.bidirectional);
-    let (place, least) =
-        alone.min_by(|(_, a), (_, b)| a.share_percent().total_cmp(&b.share_percent()))?;
+    // Of what its acknowledgements left to each.
+    let share = |step: &TcpStep| step.share_percent() / step.part_of_ideal(step.judged.assured_l4);
+    let (place, least) = alone.min_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))?;
     let text = format!(
-        "each direction alone carried at least {:.1} % of the ideal ({} % asked): \
-         {} with {} of {}",
-        least.share_percent(),
+        "each direction alone carried what was asked ({} % of the ideal): {} with {} of {} \
+         ({:.1} %)",
         plan.thresholds.throughput_percent,
         named(least),
         mbps(least.throughput_l4),
-        mbps(least.ideal_l4)
+        mbps(least.ideal_l4),
+        least.share_percent(),
     );
     Some(Reason { code: "throughput_met", text, step: Some(*place) })
 }
@@ -325,7 +420,7 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             ),
             step: Some(place),
         }),
-        Step::Tcp(tcp) if shows_the_queue(tcp) => deep_queue(place, tcp),
+        Step::Tcp(tcp) if shows_the_queue(tcp) => deep_queue(place, tcp, steps),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
     };
     steps.iter().enumerate().filter_map(remark).collect()
@@ -335,8 +430,16 @@ fn shows_the_queue(step: &TcpStep) -> bool {
     step.window_fraction > 1.0 && step.sender == Sender::Bulk && !step.bidirectional
 }
 
-fn deep_queue(place: usize, step: &TcpStep) -> Option<Reason> {
-    let (rtt, delay) = (step.rtt_mean?, step.buffer_delay_percent?);
+/// Of a queue that is deeper than a sound one, and was seen to be: a bandwidth-delay product keeps a
+/// line busy while a window that lost a segment is halved (RFC 5681 section 3.1), and what makes a
+/// path too slow for applications is no help to any.
+fn deep_queue(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
+    let (rtt, delay, idle) = (step.rtt_mean?, step.buffer_delay_percent?, baseline(steps)?);
+    let waited = rtt.saturating_sub(idle.mean);
+    let is_queue = bottleneck(steps, step).is_some_and(|limit| limit.kind == LimitKind::Queue);
+    if !is_queue || waited <= idle.min || idle.min / 2 + waited <= ONE_WAY_SOUND {
+        return None;
+    }
     let text = format!(
         "{}: windows of {:.0} % of the bandwidth-delay product raise the RTT to {:.1} ms \
          (buffer delay {delay:.0} %): the queue at the bottleneck is that deep",
@@ -344,11 +447,7 @@ fn deep_queue(place: usize, step: &TcpStep) -> Option<Reason> {
         100.0 * step.window_fraction,
         rtt.as_secs_f64() * 1e3
     );
-    // What is no deeper is of use, or bothers nobody.
-    let waited = rtt.as_secs_f64() * delay / (100.0 + delay);
-    let is_deep = delay > DEEP_QUEUE_PERCENT && waited > UNNOTICED.as_secs_f64();
-    let code = if is_deep { "deep_queue" } else { "queue_depth" };
-    Some(Reason { code, text, step: Some(place) })
+    Some(Reason { code: "deep_queue", text, step: Some(place) })
 }
 
 /// Which trial it was, as a person would say it.

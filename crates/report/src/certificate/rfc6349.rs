@@ -4,6 +4,7 @@ use super::{named, table};
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Cell, Figure, Table, Tone, columns};
 use crate::stored::fields::Fields;
+use fp_model::Rate;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let tcp = named(steps, "tcp");
@@ -56,10 +57,31 @@ fn capital(word: &str) -> String {
 
 /// Throughput as a share of the ideal.
 fn share(step: Fields<'_>) -> String {
-    match (step.number("throughput_bps"), step.number("ideal_bps")) {
+    share_of(step.number("throughput_bps"), step.number("ideal_bps"))
+}
+
+fn share_of(throughput: Option<f64>, ideal: Option<f64>) -> String {
+    match (throughput, ideal) {
         (Some(throughput), Some(ideal)) => format!("{:.1} %", 100.0 * throughput / ideal.max(1.0)),
         _ => crate::text::unknown(),
     }
+}
+
+/// What the windows of a step of the walk allow; an older result has it as the ideal.
+fn possible(step: Fields<'_>) -> Option<f64> {
+    step.number("ideal_windows_bps").or(step.number("ideal_bps"))
+}
+
+fn rate(bps: Option<f64>) -> String {
+    bps.map_or_else(crate::text::unknown, |bps| crate::text::rate(Rate::bps(bps.max(0.0) as u64)))
+}
+
+fn rate_within(step: Fields<'_>) -> String {
+    let bps = |field: &str| step.number(field).map(|bps| Rate::bps(bps.max(0.0) as u64));
+    let bounds = bps("throughput_bps_at_least").zip(bps("throughput_bps_at_most"));
+    let bounds = bounds.map(|(least, most)| [least, most]);
+    bps("throughput_bps")
+        .map_or_else(crate::text::unknown, |rate| crate::text::rate_within(rate, bounds))
 }
 
 fn window_walk(steps: &[Fields<'_>]) -> Table {
@@ -72,8 +94,8 @@ fn window_walk(steps: &[Fields<'_>]) -> Table {
             step.grouped("connections"),
             step.grouped("window_bytes"),
             step.rate("throughput_bps"),
-            step.rate("ideal_bps"),
-            share(*step),
+            rate(possible(*step)),
+            share_of(step.number("throughput_bps"), possible(*step)),
         ];
         cells.map(Cell::new).to_vec()
     };
@@ -109,7 +131,7 @@ fn throughput(steps: &[Fields<'_>]) -> Table {
             step.word("sender").to_owned(),
             step.word("congestion_control").to_owned(),
             connections,
-            step.rate("throughput_bps"),
+            rate_within(*step),
             step.rate("ideal_bps"),
             share(*step),
             step.decimals("transfer_time_ratio", 3, ""),

@@ -48,7 +48,7 @@ pub(crate) fn figure(direction: &str, steps: &[Fields<'_>]) -> Option<Figure> {
 fn pair(step: Fields<'_>) -> Option<Pair> {
     Some(Pair {
         name: format!("{} × {}", step.grouped("connections"), step.grouped("window_bytes")),
-        possible: step.number("ideal_bps")?,
+        possible: step.number("ideal_windows_bps").or(step.number("ideal_bps"))?,
         reached: step.number("throughput_bps")?,
     })
 }

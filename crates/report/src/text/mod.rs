@@ -157,6 +157,18 @@ pub fn rate(rate: Rate) -> String {
     }
 }
 
+/// The same with half of the interval between its bounds, where they are known: `39.98 ± 0.04 Mbit/s`.
+pub(crate) fn rate_within(measured: Rate, bounds: Option<[Rate; 2]>) -> String {
+    let text = rate(measured);
+    let (Some([least, most]), Some((value, unit))) = (bounds, text.split_once(' ')) else {
+        return text;
+    };
+    let scale = measured.as_bps() as f64 / value.parse::<f64>().unwrap_or(1.0).max(f64::EPSILON);
+    let half = most.as_bps().saturating_sub(least.as_bps()) as f64 / 2.0 / scale;
+    let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    format!("{value} ± {half:.decimals$} {unit}")
+}
+
 /// An amount of bytes in the unit that suits it.
 pub(crate) fn amount(bytes: u64) -> String {
     let amount = bytes as f64;

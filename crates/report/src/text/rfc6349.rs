@@ -5,7 +5,7 @@ use fp_method::rounded;
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{duration, grouped, line, rate, unknown};
+use super::{duration, grouped, line, rate, rate_within, unknown};
 
 const BAR_CELLS: usize = 30;
 
@@ -89,11 +89,16 @@ fn window_walk(out: &mut String, steps: &[Step]) {
             grouped(step.window_bytes),
             bar(step, most.unwrap_or(Rate::ZERO)),
             rate(step.throughput_l4),
-            rate(step.ideal_l4),
-            step.share_percent()
+            rate(possible(step)),
+            100.0 * step.throughput_l4.as_bps() as f64 / possible(step).as_bps().max(1) as f64
         );
         line(out, &row);
     }
+}
+
+/// What the windows of a step of the walk allow.
+fn possible(step: &TcpStep) -> Rate {
+    step.judged.windows_l4
 }
 
 /// The throughput as filled cells on a scale that ends at `most`; a line stands at the ideal.
@@ -102,7 +107,7 @@ fn bar(step: &TcpStep, most: Rate) -> String {
         let share = rate.as_bps() as f64 / most.as_bps().max(1) as f64;
         (share * BAR_CELLS as f64).round() as usize
     };
-    let (filled, ideal) = (cells(step.throughput_l4), cells(step.ideal_l4));
+    let (filled, ideal) = (cells(step.throughput_l4), cells(possible(step)));
     let cell = |at: usize| match at {
         at if at == ideal => '│',
         at if at < filled => '█',
@@ -119,11 +124,28 @@ fn throughput(out: &mut String, steps: &[Step]) {
     line(out, "");
     line(
         out,
-        "TCP throughput      sender cc    connections     throughput          ideal   share    TTR  efficiency  buffer delay       RTT",
+        "TCP throughput      sender cc    connections             throughput          ideal   share    TTR  efficiency  buffer delay       RTT",
     );
-    for step in trials {
+    for step in &trials {
         line(out, &throughput_row(step));
     }
+    both(out, &trials);
+}
+
+/// What a transfer in each direction could have had beside the other.
+fn both(out: &mut String, trials: &[&TcpStep]) {
+    let of = |direction| {
+        let step = trials.iter().find(|step| step.bidirectional && step.direction == direction)?;
+        step.judged.even_l4
+    };
+    let (Some(down), Some(up)) = (of(Direction::Download), of(Direction::Upload)) else { return };
+    let text = format!(
+        "  both: the share is that of the fuller link; the same share of each would be {} down and \
+         {} up",
+        rate(down),
+        rate(up)
+    );
+    line(out, &text);
 }
 
 fn throughput_row(step: &TcpStep) -> String {
@@ -135,10 +157,10 @@ fn throughput_row(step: &TcpStep) -> String {
     };
     let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
     format!(
-        "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>13}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
+        "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>21}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
         step.sender,
         step.congestion_control,
-        rate(step.throughput_l4),
+        rate_within(step.throughput_l4, step.judged.throughput_l4_bounds),
         rate(step.ideal_l4),
         step.share_percent(),
         step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),

@@ -84,6 +84,36 @@ fn random_loss_is_no_limit_of_the_rate() {
     }
 }
 
+/// Of 60 s carry 94.6 to 95.0 % of the ideal: two seconds and a half show more and decide nothing.
+#[test]
+fn a_trial_that_is_too_short_for_its_losses_is_inconclusive() {
+    let run = run(&["sim", "lossy-50m", "test", "-q", "--sender", "bulk", "-t", "2500ms"]);
+    assert_eq!((run.exit, run.status()), (5, "inconclusive"), "{}", run.result["verdict"]);
+    assert!(run.reason_codes().contains(&"trial_too_short"));
+    for step in run.steps("tcp") {
+        let [least, most] = ["throughput_bps_at_least", "throughput_bps_at_most"];
+        assert!(number(step, least) <= number(step, "throughput_bps"), "{step}");
+        assert!(number(step, most) >= number(step, "throughput_bps"), "{step}");
+    }
+}
+
+/// What was asked for is offered in both directions at once, too.
+#[test]
+fn windows_that_were_given_are_those_of_every_trial() {
+    let words = ["sim", "line-100m-10ms", "test", "-q", "-w", "16K", "-P", "2", "-t", "500ms"];
+    let run = run(&words);
+    // 2 × 16,000 bytes in 10.4 ms are a quarter of the line.
+    assert_eq!((run.exit, run.status()), (5, "inconclusive"), "{}", run.result["verdict"]);
+    assert!(run.reason_codes().contains(&"windows_too_small"));
+    let steps = run.tcp("throughput", "bulk");
+    assert_eq!(steps.len(), 4);
+    for step in steps {
+        assert_eq!((&step["connections"], &step["window_bytes"]), (&2.into(), &16_000.into()));
+        let possible = number(step, "ideal_windows_bps") / number(step, "ideal_bps");
+        assert!((0.2..0.3).contains(&possible), "{step}");
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_figures() {
     let steps = || run(&["sim", "lossy-50m", "test", "-q", "--seed", "7"]).result["steps"].take();

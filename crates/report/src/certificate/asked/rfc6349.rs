@@ -3,7 +3,7 @@
 use crate::document::Fact;
 use crate::stored::fields::Fields;
 
-pub(super) const TOLD: [&str; 9] = [
+pub(super) const TOLD: [&str; 10] = [
     "cir",
     "search",
     "rate_limit",
@@ -11,6 +11,7 @@ pub(super) const TOLD: [&str; 9] = [
     "senders",
     "congestion_control",
     "trial_s",
+    "decides",
     "thresholds",
     "strict_headers",
 ];
@@ -60,6 +61,9 @@ fn tcp(plan: Fields<'_>) -> String {
 fn trial(plan: Fields<'_>) -> String {
     match plan.number("trial_s") {
         Some(_) => plan.seconds("trial_s"),
+        None if plan.inside("decides").0.is_object() => {
+            String::from("as long as it takes to decide")
+        }
         None => String::from("as short as the round trip allows"),
     }
 }
