@@ -7,10 +7,10 @@ use core::time::Duration;
 
 use fp_model::{CongestionControl, ConnectionReport, Direction, Rate, Sample, Sender, TcpReport};
 
-use super::ideal::{self, BurstSender, Link};
+use super::ideal::{self, BurstSender, Link, SEGMENTS_PER_ACK, TCP_OPTION_BYTES};
 use super::steady::{self, Mean, Settled, Steady};
 use super::throughput::{Offer, has_own_windows};
-use super::windows::{Fill, Path, queues};
+use super::windows::{Fill, MIN_SEGMENT_BYTES, Path, queues};
 use super::{Connection, Judged, Plan, Role, TcpStep};
 use crate::tcp_rules::{cubic_epoch, reno_epoch};
 use crate::{Bytes, metrics};
@@ -260,20 +260,21 @@ impl<'a> Seen<'a> {
         };
         let Fill { connections, window_bytes, .. } = flow.fill;
         let back = Self::back(flow);
-        let acks = if queues(self.path.limits.of(back)) {
-            let link = self.path.link(self.plan, back, segment_bytes);
-            link.time_for(link.load_bytes(0.0, window_bytes as f64))
-        } else {
-            Duration::ZERO
+        let link = self.path.link(self.plan, back, segment_bytes);
+        let acks_of = |bytes: u64| {
+            let is_line = queues(self.path.limits.of(back));
+            let bytes = link.load_bytes(0.0, bytes as f64);
+            if is_line { link.time_for(bytes) } else { Duration::ZERO }
         };
+        let last = acks_of(SEGMENTS_PER_ACK * u64::from(segment_bytes));
         Some(BurstSender {
             connections,
             window_bytes,
             segment_bytes,
-            rtt: self.path.empty_rtt(flow.fill.direction),
+            rtt: self.path.empty_rtt(),
             pacing: self.plan.pacing,
             frame_time: on_the_line(segment_bytes.into()),
-            window_time: on_the_line(window_bytes).max(acks),
+            window_time: (on_the_line(window_bytes) + last).max(acks_of(window_bytes)),
         })
     }
 
@@ -324,7 +325,9 @@ impl<'a> Seen<'a> {
     fn overfills(&self, flow: &Flow<'_>) -> bool {
         let taken = flow.link.time_for(flow.link.load_bytes(flow.fill.total_bytes(), 0.0));
         let holds = self.path.mean_rtt().mul_f64(steady::ABOVE_THE_PATH);
-        has_own_windows(self.plan)
+        let is_smallest = flow.fill.mss_bytes <= MIN_SEGMENT_BYTES + TCP_OPTION_BYTES;
+        is_smallest
+            && has_own_windows(self.plan)
             && !queues(self.path.limits.of(flow.fill.direction))
             && taken > holds
     }

@@ -12,7 +12,7 @@ use fp_model::{
 };
 
 use super::metered::steps_of;
-use super::verdict::{Standing, needed_percent, standing};
+use super::verdict::{Standing, asked_percent, needed_percent, standing};
 use super::windows::{Fill, Path, WINDOW_FRACTION_MAX, queues};
 use super::{Late, Plan, Role, Run, Step, TcpStep, Thresholds, Windows, settle, tcp};
 
@@ -228,10 +228,20 @@ fn next(plan: &Plan, path: &Path<'_>, offer: &Offer, steps: &[TcpStep]) -> Optio
     if open.is_empty() {
         return None;
     }
-    let is_undecided = |step: &&TcpStep| standing(thresholds, step) == Standing::Undecided;
+    // What the windows leave open, time does not decide.
+    let is_undecided = |step: &&TcpStep| {
+        let asked = asked_percent(thresholds, step) / 100.0;
+        standing(thresholds, step) == Standing::Undecided
+            && !(step.judged.overfills && is_short(thresholds, step))
+            && step.part_of_ideal(step.judged.windows_l4) >= asked
+    };
     wider(plan, path, thresholds, offer, &open).or_else(|| {
         open.iter().any(is_undecided).then(|| longer(plan, thresholds, offer, &open)).flatten()
     })
+}
+
+fn is_short(thresholds: &Thresholds, step: &TcpStep) -> bool {
+    step.share_percent() < needed_percent(thresholds, step)
 }
 
 /// With larger windows. A line's queue takes twice as much; behind a policer, which has none, as much
@@ -243,11 +253,10 @@ fn wider(
     offer: &Offer,
     open: &[&TcpStep],
 ) -> Option<Offer> {
-    let is_short = |step: &&TcpStep| step.share_percent() < needed_percent(thresholds, step);
     let is_lossy = |step: &&TcpStep| step.retransmitted_bytes != Some(0);
     if !has_own_windows(plan)
         || offer.sender != Sender::Bulk
-        || !open.iter().any(is_short)
+        || !open.iter().any(|step| is_short(thresholds, step))
         || open.iter().any(is_lossy)
     {
         return None;

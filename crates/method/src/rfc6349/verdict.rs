@@ -276,7 +276,7 @@ fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
         let why =
             format!("these windows carry {most} at most: larger ones would decide (--window)");
         ("windows_too_small", why)
-    } else if step.judged.overfills {
+    } else if step.judged.overfills && step.share_percent() < needed_percent(thresholds, step) {
         let why = String::from(
             "the path has so little under way that the smallest windows overfill it, and nothing \
              queues them: frames say what it carries (fullpipe rfc2544)",

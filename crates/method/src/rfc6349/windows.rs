@@ -15,7 +15,7 @@ const MIN_WINDOW_SEGMENTS: u64 = 8;
 /// fill it, less would measure the hosts.
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
 /// RFC 9293 section 3.7.1: what any TCP takes.
-const MIN_SEGMENT_BYTES: u32 = 536;
+pub(super) const MIN_SEGMENT_BYTES: u32 = 536;
 /// More connections than this are no answer to small windows.
 const MAX_CONNECTIONS: u64 = 1000;
 /// Windows that fill a queue leave so much of it free, so that nothing is lost.
@@ -63,12 +63,19 @@ impl Path<'_> {
         self.idle_rtt.mean.max(self.idle_rtt.min)
     }
 
-    /// The same without what the probe itself takes on the line of this direction.
-    pub(super) fn empty_rtt(&self, direction: Direction) -> Duration {
-        let limit = self.limits.of(direction);
-        let probe = PacketLayout::ethernet(SMALL_PACKET_BYTES, 0).bytes_at(limit.limit.layer);
-        let taken = limit.limit.rate.max(Rate::bps(1)).time_for(probe.into());
-        if queues(limit) { self.mean_rtt().saturating_sub(taken) } else { self.mean_rtt() }
+    /// The same without what the probe and its answer take on the lines themselves.
+    pub(super) fn empty_rtt(&self) -> Duration {
+        let taken = [Direction::Download, Direction::Upload].map(|direction| {
+            let limit = self.limits.of(direction);
+            let probe = PacketLayout::ethernet(SMALL_PACKET_BYTES, 0);
+            let probe = probe.bytes_at(limit.limit.layer).into();
+            if queues(limit) {
+                limit.limit.rate.max(Rate::bps(1)).time_for(probe)
+            } else {
+                Duration::ZERO
+            }
+        });
+        self.mean_rtt().saturating_sub(taken[0] + taken[1])
     }
 
     /// As far above the mean as the least is below it: jitter takes windows from a line that are
