@@ -152,6 +152,13 @@ impl DirectionFacts {
     }
 
     /// At the layer that counts a frame with this many bytes more.
+    /// How many frames of another length pass: as many bytes as the limit charges for its own.
+    pub(crate) fn frames_s_of(&self, frame_bytes: f64) -> f64 {
+        let offset_bytes = f64::from(self.offset_bytes);
+        let own_bytes = f64::from(self.frame_bytes) + offset_bytes;
+        self.frames_s * own_bytes / (frame_bytes + offset_bytes)
+    }
+
     pub(crate) fn rate_bps(&self, offset_bytes: i32) -> f64 {
         self.frames_s * 8.0 * charged(self.frame_bytes, offset_bytes)
     }

@@ -98,6 +98,9 @@ fn not_reached(way: &DirectionFacts, said: Option<Said>) -> Vec<Figure> {
     carried.into_iter().chain([kind]).collect()
 }
 
+/// Of Ethernet, IPv4 and TCP with timestamps; IPv6 has 20 more, and carries less.
+const HEADERS_BYTES: f64 = 70.0;
+
 /// One direction alone: no transfer carries more than the bottleneck, and what it had forgiven before.
 fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     let is_alone = text(step, "/direction") == text(step, "/flow_direction");
@@ -114,7 +117,8 @@ fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     if way.kind() == Kind::Host {
         return Vec::new();
     }
-    let truth = 8.0 * segment_bytes * way.frames_s;
+    // Windows of few segments may have shorter ones.
+    let truth = 8.0 * segment_bytes * way.frames_s_of(segment_bytes + HEADERS_BYTES);
     let depth = way.bucket.map_or(0.0, |bucket| bucket.cbs_bytes + bucket.ebs_bytes);
     // An interval may begin right before a segment and end right behind one.
     let forgiven = 8.0 * (depth + way.released_bytes + segment_bytes) / lasts_s;
