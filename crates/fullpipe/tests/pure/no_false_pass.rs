@@ -243,7 +243,7 @@ fn remarked_packets_are_a_finding_of_each_method() {
         format!("lab: fullpipe.lab/1\nname: bleaching\nlinks:\n  - near_to_far: {{{link}}}\n");
     let net = folder.written("bleaching.yaml", &links);
     for words in [
-        &["test", "--sender", "bulk", "-t", "0.5s", "--cir", "10M", "--pass-throughput", "1%"][..],
+        &["test", "--sender", "bulk", "-t", "3s", "--cir", "10M", "--pass-throughput", "1%"][..],
         &["rfc2544", "--frames", "1000", "--direction", "upload", "--tests", "throughput"],
         &["burst", "--cir", "40M", "--cbs", "64K", "--frames", "1518", "--direction", "upload"],
         &["flow", "-u", "-t", "0.5"],

@@ -487,114 +487,192 @@ impl Quiet {
 
 /// The last two steps of `train` are [`OVER`] and [`FINE`] times `expected_bps`.
 pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estimate {
-    let last = train.steps() - 1;
-    let (over, fine) = (train.step(last - 1), train.step(last));
-    // A quarter and a tenth for what is not even yet.
-    let settled = over.start + over.len() / 4..over.end;
-    let fine_settled = fine.start + fine.len() / 10..fine.end;
-    let (fast, slow) = (train.through(settled.clone()), train.through(fine_settled));
-    let (fast_error, slow_error) = (quiet.error_of(&fast), quiet.error_of(&slow));
-    let fast_loss = train.loss(settled.clone());
-    let frame_time = train.frame_bits / slow.bps.max(1.0);
-
-    let grown = |of: Range<usize>| {
-        let delay = train.delay(of).unwrap_or(quiet.delay);
-        let error = libm::hypot(delay.error, quiet.delay.error) + CLOCK_STEP / 10.0;
-        Mean { mean: delay.mean - quiet.delay.mean, error }
-    };
-    let is_even = !train.reordered && quiet.range < 0.1 * frame_time;
-    // Jitter that keeps the order delays the more the closer the frames are: of n frames within its
-    // range of 2 J, evenly distributed, the slowest holds up the others, J (n - 1) / (n + 1) in the
-    // mean. Just above the rate there are 2.16 times as many as in a quiet time, which makes 0.37 J
-    // at most.
-    let keeps_order = !quiet.reordered && quiet.range > frame_time;
-    let more = if keeps_order { 0.19 * quiet.range } else { 0.0 };
-    let end = grown(fine.start + fine.len() * 6 / 10..fine.end);
-    let end = Mean { error: end.error + more, ..end };
-    let over_end = grown(over.start + over.len() / 2..over.end).mean;
-    let begin = grown(fine.start..fine.start + fine.len() / 5).mean;
-
-    // What comes of the third part is less than what was offered, and is lost at any rate, or waits.
-    let expected = train.offered[last] * (1.0 - quiet.loss());
-    let short = 1.0 - slow.bps / expected;
-    let is_short = short > (3.0 * libm::hypot(slow_error, quiet.loss_error())).max(0.01);
-    let busy = is_short || end.mean > (CERTAIN * end.error).max(2.0 * frame_time);
-    let resolution = CERTAIN * libm::hypot(fast_error, slow_error);
-    let draining = busy && slow.bps < fast.bps * (1.0 - resolution.max(0.006));
-
-    let (bps, error) = if draining {
-        (slow.bps, slow_error)
-    } else if !busy {
-        (fast.bps, fast_error)
-    } else {
-        // Both parts are overloads: the better known counts more, and what they differ by is error.
-        let weights = [fast_error, slow_error].map(|error| 1.0 / (error * error).max(1e-18));
-        let sum = weights[0] + weights[1];
-        let mean = (fast.bps * weights[0] + slow.bps * weights[1]) / sum;
-        let apart = libm::fabs(fast.bps / slow.bps - 1.0) / 2.0;
-        (mean, (1.0 / libm::sqrt(sum)).max(apart))
-    };
-
-    // What forgives holds the most that came through beyond the rate, early in the train.
-    let middle = settled.start + settled.len() / 2;
-    let (held, at) = most_forgiven(train, bps, middle);
-    let counted = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
-    // Known to a frame, and to a slice of them.
-    let held_error = train.frame_bits * (train.each + counted) + error * bps * at.due;
-    let (full, full_error) = (held / bps, held_error / bps);
-
-    let over_frames = train.frames(settled.clone()).max(1.0);
-    let over_chance = libm::sqrt(fast_loss.max(1e-4) * quiet.spread() / over_frames);
-    let drops = fast_loss - quiet.loss() > (3.0 * over_chance).max(0.03);
-    let emptied = begin - end.mean > (1.5 * CERTAIN * end.error).max(0.15 * begin);
-    // In front of a line that is busy a frame waits for half of another one at least, in the mean.
-    let waits = 0.25 * frame_time;
-    let is_certain = end.mean > CERTAIN * end.error;
-    let still = is_certain && end.mean > waits;
-    let falling = drops && emptied && still && slow.bps < 0.995 * FINE * bps;
-    let kind = if !drops
-        && (train.fills(over.clone()) || over_end > (CERTAIN * end.error).max(2.0 * frame_time))
-    {
-        Kind::Queue
-    } else if falling {
-        Kind::Unknown
-    } else if still && (is_even || end.mean > 0.2 * (full - 3.0 * full_error)) {
-        Kind::Queue
-    } else if end.mean + 3.0 * end.error < waits
-        || !is_certain && end.mean + 3.0 * end.error < 0.35 * (full - 2.0 * full_error)
-    {
-        Kind::Policer
-    } else {
-        Kind::Unknown
-    };
-
-    // A line that is always busy sends one frame right after the other: where what comes has holes
-    // that no loss at any rate explains, something behind the queue drops. Jitter shortens a gap by
-    // its range at most.
-    let gap =
-        train.gap(settled.start..fine.end).filter(|_| kind == Kind::Queue && !train.reordered);
-    let holes = gap.map(|gap| 1.0 - (gap + quiet.range) / frame_time);
-    let unexplained = quiet.loss() + (CERTAIN * quiet.loss_error()).max(0.01);
-    let kind = if holes.is_some_and(|holes| holes > unexplained) { Kind::Policer } else { kind };
+    let look = Look::at(train, quiet);
+    let waits = look.waits();
+    let Slope { bps, error, busy, draining } = look.slope(&waits);
+    let held = look.held(bps, error);
+    let drops = look.drops();
+    let (kind, falling) = look.kind(&waits, bps, &held, drops);
+    let kind = if look.has_holes(kind) { Kind::Policer } else { kind };
 
     // Loss in front of the bottleneck takes nothing of what it lets pass, loss behind it does: what
     // is delivered is known, what is let through only as well as that.
     let let_through = |loss: f64| bps / (1.0 - loss.min(0.9));
-    let error =
-        COVERS * libm::hypot(error, if quiet.lost > 0.0 { quiet.loss_error() } else { 0.0 });
+    let of_loss = if quiet.lost > 0.0 { quiet.loss_error() } else { 0.0 };
     // Rates are given in whole bits a second, clocks are apart by some parts in a million.
-    let error = error + CLOCKS_APART;
+    let error = COVERS * libm::hypot(error, of_loss) + CLOCKS_APART;
     Estimate {
         kind,
         bps: let_through(quiet.loss()),
         at_least: bps * (1.0 - error),
         at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
-        delay: Duration::from_secs_f64(end.mean.max(over_end).max(0.0)),
+        delay: Duration::from_secs_f64(waits.end.mean.max(waits.over).max(0.0)),
         drops,
-        held: (held - held_error).max(0.0) / train.frame_bits,
+        held: (held.mean - held.error).max(0.0) / train.frame_bits,
         draining,
         too_slow: !busy,
         falling: falling || FINE * expected_bps > 1.25 * bps,
+    }
+}
+
+/// The last two parts of a train beside a quiet time.
+struct Look<'a> {
+    train: &'a Train,
+    quiet: &'a Quiet,
+    /// The part well above the rate, and that of it which is even.
+    over: Range<usize>,
+    settled: Range<usize>,
+    /// The part just above the rate.
+    fine: Range<usize>,
+    /// What came through of both, with the errors.
+    fast: (Through, f64),
+    slow: (Through, f64),
+    frame_time: f64,
+}
+
+/// By how much the delay exceeds that of a quiet time, in seconds.
+struct Waits {
+    /// At the end of the part well above the rate.
+    over: f64,
+    /// At the beginning of the part just above the rate, and at its end.
+    begin: f64,
+    end: Mean,
+}
+
+/// The rate behind the knee, with its relative error.
+struct Slope {
+    bps: f64,
+    error: f64,
+    /// The third part was an overload.
+    busy: bool,
+    draining: bool,
+}
+
+impl<'a> Look<'a> {
+    fn at(train: &'a Train, quiet: &'a Quiet) -> Self {
+        let last = train.steps() - 1;
+        let (over, fine) = (train.step(last - 1), train.step(last));
+        // A quarter and a tenth for what is not even yet.
+        let settled = over.start + over.len() / 4..over.end;
+        let fine_settled = fine.start + fine.len() / 10..fine.end;
+        let through = |of: Range<usize>| {
+            let through = train.through(of);
+            (through, quiet.error_of(&through))
+        };
+        let (fast, slow) = (through(settled.clone()), through(fine_settled));
+        let frame_time = train.frame_bits / slow.0.bps.max(1.0);
+        Self { train, quiet, over, settled, fine, fast, slow, frame_time }
+    }
+
+    fn waits(&self) -> Waits {
+        let Self { quiet, over, fine, .. } = self;
+        let grown = |of: Range<usize>| {
+            let delay = self.train.delay(of).unwrap_or(quiet.delay);
+            let error = libm::hypot(delay.error, quiet.delay.error) + CLOCK_STEP / 10.0;
+            Mean { mean: delay.mean - quiet.delay.mean, error }
+        };
+        // Jitter that keeps the order delays the more the closer the frames are: of n frames within
+        // its range of 2 J, evenly distributed, the slowest holds up the others, J (n - 1) / (n + 1)
+        // in the mean. Just above the rate there are 2.16 times as many as in a quiet time, which
+        // makes 0.37 J at most.
+        let keeps_order = !quiet.reordered && quiet.range > self.frame_time;
+        let more = if keeps_order { 0.19 * quiet.range } else { 0.0 };
+        let end = grown(fine.start + fine.len() * 6 / 10..fine.end);
+        Waits {
+            over: grown(over.start + over.len() / 2..over.end).mean,
+            begin: grown(fine.start..fine.start + fine.len() / 5).mean,
+            end: Mean { error: end.error + more, ..end },
+        }
+    }
+
+    fn slope(&self, waits: &Waits) -> Slope {
+        let ((fast, fast_error), (slow, slow_error)) = (self.fast, self.slow);
+        // What comes of the third part is less than what was offered, and is lost at any rate, or
+        // waits.
+        let offered = self.train.offered.last().copied().unwrap_or(0.0);
+        let short = 1.0 - slow.bps / (offered * (1.0 - self.quiet.loss()));
+        let is_short = short > (3.0 * libm::hypot(slow_error, self.quiet.loss_error())).max(0.01);
+        let busy = is_short || self.is_a_queue(waits.end.mean, waits.end.error);
+        let resolution = CERTAIN * libm::hypot(fast_error, slow_error);
+        let draining = busy && slow.bps < fast.bps * (1.0 - resolution.max(0.006));
+        let (bps, error) = if draining {
+            (slow.bps, slow_error)
+        } else if !busy {
+            (fast.bps, fast_error)
+        } else {
+            // Both parts are overloads: the better known counts more, and what they differ by is
+            // error.
+            let weights = [fast_error, slow_error].map(|error| 1.0 / (error * error).max(1e-18));
+            let sum = weights[0] + weights[1];
+            let mean = (fast.bps * weights[0] + slow.bps * weights[1]) / sum;
+            let apart = libm::fabs(fast.bps / slow.bps - 1.0) / 2.0;
+            (mean, (1.0 / libm::sqrt(sum)).max(apart))
+        };
+        Slope { bps, error, busy, draining }
+    }
+
+    /// Whether frames wait for two others, certainly.
+    fn is_a_queue(&self, mean: f64, error: f64) -> bool {
+        mean > (CERTAIN * error).max(2.0 * self.frame_time)
+    }
+
+    /// What forgives holds the most that came through beyond the rate, early in the train; in bits.
+    fn held(&self, bps: f64, error: f64) -> Mean {
+        let Self { train, quiet, settled, .. } = self;
+        let (held, at) = most_forgiven(train, bps, settled.start + settled.len() / 2);
+        let counted = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
+        // Known to a frame, and to a slice of them.
+        let error = train.frame_bits * (train.each + counted) + error * bps * at.due;
+        Mean { mean: held, error }
+    }
+
+    /// Whether more is lost well above the rate than at any.
+    fn drops(&self) -> bool {
+        let frames = self.train.frames(self.settled.clone()).max(1.0);
+        let loss = self.train.loss(self.settled.clone());
+        let chance = libm::sqrt(loss.max(1e-4) * self.quiet.spread() / frames);
+        loss - self.quiet.loss() > (3.0 * chance).max(0.03)
+    }
+
+    /// And whether a queue was emptying, so that nothing can be told.
+    fn kind(&self, waits: &Waits, bps: f64, held: &Mean, drops: bool) -> (Kind, bool) {
+        let (full, full_error) = (held.mean / bps, held.error / bps);
+        let Waits { over, begin, end } = waits;
+        let emptied = begin - end.mean > (1.5 * CERTAIN * end.error).max(0.15 * begin);
+        // In front of a line that is busy a frame waits for half of another one at least, in the mean.
+        let least = 0.25 * self.frame_time;
+        let is_certain = end.mean > CERTAIN * end.error;
+        let still = is_certain && end.mean > least;
+        let falling = drops && emptied && still && self.slow.0.bps < 0.995 * FINE * bps;
+        let is_even = !self.train.reordered && self.quiet.range < 0.1 * self.frame_time;
+        let at_most = end.mean + 3.0 * end.error;
+        let kind = if !drops
+            && (self.train.fills(self.over.clone()) || self.is_a_queue(*over, end.error))
+        {
+            Kind::Queue
+        } else if falling {
+            Kind::Unknown
+        } else if still && (is_even || end.mean > 0.2 * (full - 3.0 * full_error)) {
+            Kind::Queue
+        } else if at_most < least || !is_certain && at_most < 0.35 * (full - 2.0 * full_error) {
+            Kind::Policer
+        } else {
+            Kind::Unknown
+        };
+        (kind, falling)
+    }
+
+    /// A line that is always busy sends one frame right after the other: where what comes has holes
+    /// that no loss at any rate explains, something behind the queue drops. Jitter shortens a gap by
+    /// its range at most.
+    fn has_holes(&self, kind: Kind) -> bool {
+        if kind != Kind::Queue || self.train.reordered {
+            return false;
+        }
+        let quiet = self.quiet;
+        let gap = self.train.gap(self.settled.start..self.fine.end);
+        let holes = gap.map_or(0.0, |gap| 1.0 - (gap + quiet.range) / self.frame_time);
+        holes > quiet.loss() + (CERTAIN * quiet.loss_error()).max(0.01)
     }
 }
 

@@ -444,7 +444,6 @@ impl<'a, 'b> Finder<'a, 'b> {
                 return Ok(Stream {
                     seen: report.clone(),
                     dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
-                    busiest_thread: seen.busiest_thread(),
                 });
             }
             // A host may stand still for all of a short trial, but not time after time.

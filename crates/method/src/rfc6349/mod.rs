@@ -102,8 +102,6 @@ impl Run<'_> {
 struct Stream {
     seen: FramesReport,
     dropped_frames: u64,
-    /// Of either end, as a share of one processor.
-    busiest_thread: f64,
 }
 
 impl Stream {
@@ -142,8 +140,6 @@ struct Health {
     longest_stall: Duration,
     frames_planned: u64,
     frames_unsent: u64,
-    /// The busiest thread while frames were not sent, as a share of one processor.
-    busiest_unsent: f64,
     frames_received: u64,
     /// By the ends themselves.
     frames_dropped: u64,
@@ -171,15 +167,12 @@ impl Health {
     }
 
     /// Counts a stream that the ends should have been able to send and receive.
-    fn add_stream(&mut self, Stream { seen, dropped_frames, busiest_thread }: &Stream) {
+    fn add_stream(&mut self, Stream { seen, dropped_frames }: &Stream) {
         let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
         self.frames_dropped += dropped_frames;
         self.frames_planned += seen.planned_frames;
         self.frames_unsent += unsent;
         self.frames_received += seen.received_frames;
-        if unsent > 0 {
-            self.busiest_unsent = self.busiest_unsent.max(*busiest_thread);
-        }
     }
 }
 

@@ -45,13 +45,20 @@ fn rows(folder: &Folder, file: &str, title: &str) -> Vec<String> {
     rows.map(str::to_owned).collect()
 }
 
-/// The same screen, the same certificate, the same verdict when it is judged again.
-fn expect_shown_as_it_was(name: &str, title: &str, change: &str) {
+/// The same screen, the same certificate.
+fn expect_shown_as_it_was(folder: &Folder, name: &str, title: &str) -> Stored {
+    let stored = stored(folder, name);
+    let Stored { screen, newer, older } = &stored;
+    let shown = fullpipe(&["report", older]);
+    assert_eq!((shown.exit, &shown.stdout), (Some(0), screen), "{}", shown.stderr);
+    assert_eq!(rows(folder, older, title), rows(folder, newer, title));
+    stored
+}
+
+/// And the same verdict when it is judged again.
+fn expect_judged_as_it_was(name: &str, title: &str, change: &str) {
     let folder = Folder::new();
-    let Stored { screen, newer, older } = stored(&folder, name);
-    let shown = fullpipe(&["report", &older]);
-    assert_eq!((shown.exit, &shown.stdout), (Some(0), &screen), "{}", shown.stderr);
-    assert_eq!(rows(&folder, &older, title), rows(&folder, &newer, title));
+    let Stored { newer, older, .. } = expect_shown_as_it_was(&folder, name, title);
     let [newer_again, older_again] = [&newer, &older].map(|file| {
         let again = folder.file("again.json");
         let run = fullpipe(&["report", file, "--judge-with", change, "-o", &again]);
@@ -65,43 +72,54 @@ fn expect_shown_as_it_was(name: &str, title: &str, change: &str) {
 
 #[test]
 fn a_throughput_test_of_an_older_fullpipe_is_shown_as_it_was() {
+    let folder = Folder::new();
+    let title = "TCP throughput test (RFC 6349)";
+    let Stored { newer, older, .. } = stored(&folder, "rfc6349");
+    let shown = fullpipe(&["report", &older]);
+    assert_eq!((shown.exit, shown.stdout.contains(title)), (Some(0), true), "{}", shown.stderr);
+    assert_eq!(rows(&folder, &older, title), rows(&folder, &newer, title));
+    // Its trials were others than today's: there is nothing to judge again.
+    let again = folder.file("again.json");
     let change = "thresholds.throughput_percent=1";
-    expect_shown_as_it_was("rfc6349", "TCP throughput test (RFC 6349)", change);
+    let run = fullpipe(&["report", &older, "--judge-with", change, "-o", &again]);
+    assert_eq!(run.exit, Some(2));
+    assert!(run.stderr.contains("something else would have been measured"), "{}", run.stderr);
+    assert!(!std::path::Path::new(&again).exists(), "nothing is left behind");
 }
 
 /// Of two flows there is a sum, whose slots once said that none of its frames were sent again.
 #[test]
 fn flows_of_an_older_fullpipe_are_shown_as_they_were() {
     for name in ["flow-udp", "flow-tcp"] {
-        expect_shown_as_it_was(name, "Traffic measurement", "criteria.loss_max_percent=50");
+        expect_judged_as_it_was(name, "Traffic measurement", "criteria.loss_max_percent=50");
     }
 }
 
 #[test]
 fn a_burst_test_of_an_older_fullpipe_is_shown_as_it_was() {
-    expect_shown_as_it_was("burst", "Burst test of a policer", "tolerance_percent=3");
+    expect_judged_as_it_was("burst", "Burst test of a policer", "tolerance_percent=3");
 }
 
 #[test]
 fn a_benchmark_of_an_older_fullpipe_is_shown_as_it_was() {
-    expect_shown_as_it_was("rfc2544", "Benchmark (RFC 2544)", "criteria.loss_percent=50");
+    expect_judged_as_it_was("rfc2544", "Benchmark (RFC 2544)", "criteria.loss_percent=50");
 }
 
 #[test]
 fn a_traffic_management_test_of_an_older_fullpipe_is_shown_as_it_was() {
     let title = "Traffic management test (RFC 7640)";
-    expect_shown_as_it_was("rfc7640", title, "tolerance_percent=3");
+    expect_judged_as_it_was("rfc7640", title, "tolerance_percent=3");
 }
 
 #[test]
 fn an_activation_test_of_an_older_fullpipe_is_shown_as_it_was() {
     let change = "configuration.margin_percent=2";
-    expect_shown_as_it_was("y1564", "Service activation test", change);
+    expect_judged_as_it_was("y1564", "Service activation test", change);
 }
 
 #[test]
 fn a_connection_load_test_of_an_older_fullpipe_is_shown_as_it_was() {
-    expect_shown_as_it_was("stress", "Connection load test", "criteria.failed_max_percent=50");
+    expect_judged_as_it_was("stress", "Connection load test", "criteria.failed_max_percent=50");
 }
 
 /// Whichever of the two runs it is that is older.

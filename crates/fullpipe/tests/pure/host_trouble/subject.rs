@@ -18,8 +18,6 @@ use fp_net::sim::{SimTestbed, Trouble};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Rfc6349,
-    /// With trials of four seconds, which leave a busy thread hardly any rest.
-    Rfc6349Long,
     Burst,
     Rfc2544,
     Y1564,
@@ -72,7 +70,7 @@ impl Subject {
     /// The folder of the method's sources.
     pub(crate) const fn method(self) -> &'static str {
         match self {
-            Self::Rfc6349 | Self::Rfc6349Long => "rfc6349",
+            Self::Rfc6349 => "rfc6349",
             Self::Burst => "burst",
             Self::Rfc2544 => "rfc2544",
             Self::Y1564 => "y1564",
@@ -95,8 +93,7 @@ impl Subject {
 
     fn over(self, bed: &mut dyn Testbed, network: Network) -> Outcome {
         match self {
-            Self::Rfc6349 => of_rfc6349(bed, network, Duration::from_secs(2)),
-            Self::Rfc6349Long => of_rfc6349(bed, network, Duration::from_secs(4)),
+            Self::Rfc6349 => of_rfc6349(bed, network),
             Self::Burst => {
                 let (report, end) = burst::run(&burst_plan(), bed);
                 outcome(report, end, |_| None)
@@ -126,7 +123,7 @@ impl Subject {
     fn path(self, network: Network) -> PathSpec {
         let is_right = network == Network::Right;
         let link = match self {
-            Self::Rfc6349 | Self::Rfc6349Long | Self::FlowOfTcp | Self::FlowOfFrames => {
+            Self::Rfc6349 | Self::FlowOfTcp | Self::FlowOfFrames => {
                 line(if is_right { Rate::mbps(100) } else { Rate::mbps(40) })
             }
             // 10 % less, or half as much again.
@@ -253,10 +250,10 @@ fn outcome<S>(
     Outcome { verdict: report.verdict, checks: report.checks, rate_share, end }
 }
 
-fn of_rfc6349(bed: &mut dyn Testbed, network: Network, trial: Duration) -> Outcome {
+fn of_rfc6349(bed: &mut dyn Testbed, network: Network) -> Outcome {
     let plan = rfc6349::Plan {
         senders: rfc6349::Senders::Bulk,
-        trial: Some(trial),
+        trial: Some(Duration::from_secs(2)),
         ..rfc6349::Plan::new(Family::Ipv4, 1500)
     };
     let (report, end) = rfc6349::run(&plan, bed);
