@@ -91,6 +91,10 @@ fn method(name: &str) -> &str {
     file.split('-').next().unwrap_or(file)
 }
 
+fn is_of_other_trials(refused: &io::Error) -> bool {
+    refused.to_string().contains("something else would have been measured")
+}
+
 /// A change of the plan that asks for the same trials.
 fn change(method: &str) -> &'static str {
     match method {
@@ -142,7 +146,12 @@ impl Press<'_> {
         fs::write(folder.join("screen.txt"), self.said([OsStr::new("report"), result.as_ref()])?)?;
         let change = ["--judge-with", change(method(name)), "--json"].map(OsStr::new);
         let words = [OsStr::new("report"), result.as_ref()].into_iter().chain(change);
-        fs::write(folder.join("again.json"), self.said(words)?)?;
+        match self.said(words) {
+            Ok(again) => fs::write(folder.join("again.json"), again)?,
+            // An older program ran other trials: there is nothing to judge again.
+            Err(refused) if name.starts_with(OLDER) && is_of_other_trials(&refused) => {}
+            Err(error) => return Err(error),
+        }
         let files = [
             ("--html", "certificate.html"),
             ("--pdf", "certificate.pdf"),
