@@ -15,7 +15,8 @@ fn the_test_across_a_line_marks_what_a_stock_server_cannot_tell() {
     let far = ["lab", "line-100m-10ms", "--", binary, "test", "iperf3://far", "--cir", "100M@l1"];
     let short = ["-P", "1", "-w", "64K", "-t", "500ms", "-q", "-o", &file];
     let run = fullpipe(&[&far[..], &short].concat());
-    assert!(matches!(run.exit, Some(0 | 1)), "{run:#?}");
+    // Half the window that fills the path: what it carries is not decided.
+    assert_eq!(run.exit, Some(5), "{run:#?}");
     let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let steps = result["steps"].as_array().unwrap();
     let named = |name: &str| steps.iter().filter(|step| step["name"] == name).collect::<Vec<_>>();
