@@ -23,9 +23,9 @@ pub(crate) const FINE: f64 = 1.08;
 const COVERS: f64 = 2.0;
 /// What is certain enough to be acted on: as rare by chance as one in ten thousand.
 const CERTAIN: f64 = 4.0;
-/// Neighbours that were delayed together count once: so many batches.
+/// Neighbouring frames are delayed together, so that errors are taken from the means of batches.
 const BATCHES: usize = 16;
-/// A rate needs so many frames to be one.
+/// With fewer frames a rate is taken from the times of departure.
 const LEAST_FRAMES: f64 = 8.0;
 
 /// How a train of several rates arrived.
@@ -87,7 +87,7 @@ pub(crate) struct Quiet {
     pub(crate) lost: f64,
     loss_events: f64,
     delay: Mean,
-    /// Of the slices of the same length as a train's.
+    /// Standard deviation of the delays of its slices.
     scatter: f64,
     /// From the shortest delay to the longest.
     range: f64,
@@ -168,6 +168,12 @@ impl Train {
         self.steps[step]..self.steps[step + 1]
     }
 
+    /// The slices of a step without the first quarter, in which the rate before may still show.
+    pub(crate) fn settled(&self, step: usize) -> Range<usize> {
+        let all = self.step(step);
+        all.start + all.len() / 4..all.end
+    }
+
     pub(crate) fn whole(&self) -> Range<usize> {
         0..self.slices.len()
     }
@@ -204,7 +210,7 @@ impl Train {
         until - first.due
     }
 
-    /// When so many frames had been lost, as they were due.
+    /// When the slice was due in which this number of lost frames was reached.
     pub(crate) fn lost_by(&self, frames: f64) -> Option<f64> {
         let mut lost = 0.0;
         let slice = self.slices.iter().find(|slice| {
@@ -472,8 +478,8 @@ impl Quiet {
         }
     }
 
-    /// The relative standard error of what came through: of one frame that was or was not counted,
-    /// of the chance of losses, and of the times of the first and the last sixth, by jitter.
+    /// The relative standard error of what came through. It has three parts: one frame that was or was
+    /// not counted, the chance of losses, and jitter in the times of the first and the last sixth.
     fn error_of(&self, through: &Through) -> f64 {
         let frames = through.frames.max(1.0);
         let counted = 1.0 / frames;
@@ -551,9 +557,9 @@ struct Slope {
 impl<'a> Look<'a> {
     fn at(train: &'a Train, quiet: &'a Quiet) -> Self {
         let last = train.steps() - 1;
-        let (over, fine) = (train.step(last - 1), train.step(last));
-        // A quarter and a tenth for what is not even yet.
-        let settled = over.start + over.len() / 4..over.end;
+        let (over, fine, settled) =
+            (train.step(last - 1), train.step(last), train.settled(last - 1));
+        // The part before it may still be queued.
         let fine_settled = fine.start + fine.len() / 10..fine.end;
         let through = |of: Range<usize>| {
             let through = train.through(of);
@@ -683,8 +689,8 @@ impl Estimate {
         let is_more = through.bps * (1.0 - error) > self.bps;
         let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
         // A bucket of less than two frames earns nothing from when it is full to the next frame. A line
-        // in front of it may space them as it does: where each k-th one passes, from 1/k to 1/(k - 1)
-        // of the line's rate is the bucket's, and k is two at least.
+        // in front of it may space the frames. Where every k-th one passes, the bucket's rate is from
+        // 1/k to 1/(k - 1) of the line's rate, and k is at least two.
         let unearned = if self.held < 2.0 || is_more { 2.0 } else { 1.0 };
         let at_most = bps / (1.0 - quiet.loss_at_most()) * (1.0 + error) * unearned;
         self.bps = bps;

@@ -15,10 +15,10 @@ use crate::infer::rate::{Estimate, FINE, Kind, OVER, Quiet, Train, estimate, who
 
 const UDP_HEADER_BYTES: u32 = 8;
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
+/// No lower rate is tried: at this one a frame takes a tenth of a second.
+const LEAST_RATE_L2: f64 = 1e5;
 /// A step above the last rate that passed queues no more than three times its own length, which the
 /// time after it drains.
-/// Below it nothing is tried: a frame takes a tenth of a second.
-const LEAST_RATE_L2: f64 = 1e5;
 const GROWTH: f64 = 4.0;
 /// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
 const SENDS_MORE: f64 = 2.0;
@@ -35,12 +35,14 @@ const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
-/// Over a line: what hides behind it forgives so long, and a tenth of the trains before.
+/// How long a line is overloaded to empty a bucket that may hide behind it.
 const HOLD: Duration = Duration::from_secs(2);
-/// Buckets are offered so many times their rate, of which they then pass a frame as soon as they have
-/// earned an eighth more than one; 150 of them are counted to a percent.
+/// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
+/// of a frame more than it needs.
 const DENSE: f64 = 8.0;
+/// The count of 150 frames that pass is right to a percent.
 const DENSE_FRAMES: f64 = 150.0;
+/// How many times the dense frames are offered anew when more came than was known.
 const DENSER: u32 = 3;
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
@@ -201,15 +203,14 @@ impl<'a, 'b> Finder<'a, 'b> {
             return Ok(self.unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
         }
         if found.kind != Kind::Queue {
-            self.offer_densely(&over, &mut found, &quiet)?;
+            self.offer_densely(&mut found, &quiet)?;
         }
         Ok(self.found(&found, &quiet))
     }
 
     /// Whether the second part of a train was more than what forgives and what limits let pass.
     fn is_overload(&self, over: &Overload, train: &Train) -> bool {
-        let second = train.step(train.steps() - 2);
-        let settled = second.start + second.len() / 4..second.end;
+        let (second, settled) = (train.step(train.steps() - 2), train.settled(train.steps() - 2));
         let (offered, floor) = ((OVER * over.rate).min(self.limit), self.floor());
         train.loss(settled.clone()) > floor + 0.08
             || train.fills(second)
@@ -236,12 +237,7 @@ impl<'a, 'b> Finder<'a, 'b> {
 
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
     /// frame is not there yet: it lets its rate pass only of frames that come close together.
-    fn offer_densely(
-        &mut self,
-        over: &Overload,
-        found: &mut Estimate,
-        quiet: &Quiet,
-    ) -> Result<(), Abort> {
+    fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
         for _ in 0..DENSER {
             let rate = (DENSE * found.bps).min(self.limit);
             let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
@@ -249,18 +245,14 @@ impl<'a, 'b> Finder<'a, 'b> {
             // What the buckets hold is taken first.
             let held = found.held * self.frame_bits() / (rate - found.bps).max(1.0);
             let drain = Duration::from_secs_f64((PAST_THE_KNEE * held).min(MOST.as_secs_f64()));
-            let over = Overload { offered: rate, ..*over };
-            let steps = drained(&over, drain, [(rate, lasts)]);
+            let steps = drained(rate, drain, [(rate, lasts)]);
             let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
             let train = self.told(&stream, &steps)?;
             let step = train.step(train.steps() - 1);
             let third = step.len() / 3;
             let (first, last) = (step.start..step.start + third, step.end - third..step.end);
-            if train.differ(first, last.clone(), quiet) || !found.raise(&train.through(last), quiet)
-            {
-                break;
-            }
-            if rate >= self.limit {
+            let is_empty = !train.differ(first, last.clone(), quiet);
+            if !is_empty || !found.raise(&train.through(last), quiet) || rate >= self.limit {
                 break;
             }
         }
@@ -315,7 +307,7 @@ impl<'a, 'b> Finder<'a, 'b> {
                     true => train.lost_by(3.0 + self.floor() * frames).unwrap_or(0.0),
                     false => 0.0,
                 };
-                self.limit = self.limit.min(sent.max(rate.min(self.limit)));
+                self.limit = self.limit.min(sent.max(rate));
                 return Ok(Ok(Overload {
                     offered: sent.min(rate),
                     rate: by_arrival.min(by_departure).max(rate / 100.0).max(passed / 2.0),
@@ -352,7 +344,7 @@ impl<'a, 'b> Finder<'a, 'b> {
             let lasts = self.frame_time(over.rate).mul_f64(2.0 * LOOK_FRAMES);
             let lasts = lasts.max(Duration::from_millis(100));
             let twice = (2.0 * over.rate).min(over.offered);
-            let steps = drained(over, over.knee.mul_f64(PAST_THE_KNEE), [(twice, lasts)]);
+            let steps = drained(over.offered, over.knee.mul_f64(PAST_THE_KNEE), [(twice, lasts)]);
             let stream = self.offer(&steps, lasts, "bottleneck, first look")?;
             let train = self.told(&stream, &steps)?;
             let step = train.step(train.steps() - 1);
@@ -377,7 +369,7 @@ impl<'a, 'b> Finder<'a, 'b> {
         let asked = self.run.plan.trial.unwrap_or_default().min(BUDGET);
         let (fast, slow) = (part(0.4, 150.0, 2.0), part(0.6, 250.0, 2.5).max(asked));
         let rates = [OVER, FINE].map(|times| (times * over.rate).min(self.limit));
-        let steps = drained(over, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
+        let steps = drained(over.offered, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
         let queued = drain.mul_f64((over.offered / over.rate - 1.0).max(0.0));
         let queued = queued + fast.mul_f64(OVER - 1.0) + slow.mul_f64(FINE - 1.0);
         let lasts = steps.iter().map(|step| step.lasts).sum();
@@ -532,11 +524,11 @@ const MOST: Duration = Duration::from_secs(3);
 
 /// What forgives is taken first, by the rate that was too much.
 fn drained<const N: usize>(
-    over: &Overload,
+    offered: f64,
     drain: Duration,
     parts: [(f64, Duration); N],
 ) -> Vec<PaceStep> {
-    let first = (over.offered, drain);
+    let first = (offered, drain);
     let all = [first].into_iter().filter(|(_, lasts)| !lasts.is_zero()).chain(parts);
     all.map(|(rate, lasts)| PaceStep { rate: whole(rate), lasts }).collect()
 }
