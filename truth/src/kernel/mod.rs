@@ -8,8 +8,9 @@
 //!   bytes.
 //! - `tc … tbf rate R burst B latency T` is a shaper that charges a frame without its FCS. It sends
 //!   B bytes at once and queues R·T + B bytes (`tc-tbf(8)`).
-//! - `tc … htb rate R burst B`, with the ceiling alike, charges and sends as much; its queue is that of
-//!   the `bfifo` or `pfifo` below it.
+//! - `tc … htb rate R burst B`, with the ceiling alike, charges the same. It sends as long as its tokens
+//!   are not negative (`htb_class_mode`), where tbf wants enough of them for the whole frame: B bytes
+//!   and a frame at once. Its queue is that of the `bfifo` or `pfifo` below it.
 //! - `numgen random mod N 0 drop` loses one packet in N by chance, `numgen inc mod N 0 drop` each Nth.
 //!
 //! How fast the host forwards, and how long that takes, no parameter says: no round trip is judged.
@@ -39,6 +40,9 @@ use crate::watch::Watch;
 
 /// What a frame's FCS has, which the kernel does not see.
 pub(crate) const SHAPERS_CHARGE: Charge = Charge::L2WithoutFcs;
+
+/// The longest frame of the kernel's Ethernet.
+const FRAME_BYTES: u64 = 1514;
 
 /// The routers between the two ends.
 #[derive(Clone, Debug)]
@@ -117,7 +121,9 @@ impl Rule {
                 let queued_bytes = kbps * latency_ms / 8 + burst_bytes;
                 shaped(kbps, burst_bytes, QueueLimit::Bytes(queued_bytes))
             }
-            Self::Htb { kbps, burst_bytes, queue } => shaped(kbps, burst_bytes, queue),
+            Self::Htb { kbps, burst_bytes, queue } => {
+                shaped(kbps, burst_bytes + FRAME_BYTES, queue)
+            }
         }
     }
 }

@@ -34,6 +34,15 @@ fn a_tbf_charges_frames_without_their_fcs() {
     assert!((282_768.0 - queued_bytes) / 1518.0 < 1.0, "{queued_bytes}");
 }
 
+/// 20,000 bytes of tokens let go 13 frames of 1514 bytes and, with the 318 left, one more; at any time
+/// what left is less than 20,000 + 1514 bytes ahead of the rate.
+#[test]
+fn an_htb_sends_a_frame_on_credit() {
+    let way = full("htb-30m", Direction::Upload);
+    assert!(near(way.rate_bps(-4), 30e6), "{way:?}");
+    assert_eq!((way.released_bytes, way.kind()), (21_514.0, Kind::Queue));
+}
+
 /// 30 Mbit/s without FCS are less than 40 Mbit/s of packets: the line behind the policer limits.
 #[test]
 fn of_a_policer_and_a_tbf_the_slower_one_limits() {
