@@ -15,6 +15,8 @@ pub struct Limits {
     pub descriptors: Option<u64>,
     /// What a receiver of frames gets for what has arrived, the kernel's bookkeeping included.
     pub udp_buffer_bytes: Option<u64>,
+    /// What it asks for.
+    pub udp_buffer_asked_bytes: u64,
     /// The largest window that the kernel's TCP gets by itself.
     pub tcp_receive_buffer_bytes: Option<u64>,
     pub tcp_send_buffer_bytes: Option<u64>,
@@ -31,6 +33,8 @@ pub fn limits() -> io::Result<Limits> {
     Ok(Limits {
         descriptors: getrlimit(Resource::Nofile).maximum,
         udp_buffer_bytes: Some(udp::receive_buffer_bytes(&socket)?),
+        // The kernel doubles what it is asked for, for its bookkeeping.
+        udp_buffer_asked_bytes: 2 * udp::RECEIVE_BUFFER_BYTES.unsigned_abs() as u64,
         tcp_receive_buffer_bytes: largest("/proc/sys/net/ipv4/tcp_rmem"),
         tcp_send_buffer_bytes: largest("/proc/sys/net/ipv4/tcp_wmem"),
         memory_bytes: memory::available_bytes().ok(),
