@@ -196,12 +196,15 @@ fn measured(
     })
 }
 
+/// Of a TCP trial: by itself it would last up to 30 s behind a policer, and a network for four minutes.
+const TRIAL_S: u32 = 3;
+
 /// The command line of the method; the far end follows.
 fn words(method: Method, facts: &Facts, sold: Option<Sold>) -> Vec<String> {
     let frames =
         |lengths: &[u32]| lengths.iter().map(u32::to_string).collect::<Vec<String>>().join(",");
     let words: Vec<String> = match (method, sold) {
-        (Method::Test, _) => vec!["test".into()],
+        (Method::Test, _) => vec!["test".into(), format!("--duration={TRIAL_S}s")],
         (Method::Rfc2544, _) => vec![
             "rfc2544".into(),
             "--tests=throughput".into(),

@@ -173,9 +173,9 @@ fn clock(facts: &Facts) -> Vec<Finding> {
     let source = facts.host.clock_source.as_str();
     let slow = SLOW_CLOCKS.contains(&source).then(|| {
         let text = format!(
-            "the clock is {source}: a reading takes {}, and times are no finer than {}",
-            duration(facts.clock.reading),
-            duration(facts.clock.step)
+            "the clock is {source}: a reading takes {} ns, and times are no finer than {} ns",
+            facts.clock.reading.as_nanos(),
+            facts.clock.step.as_nanos()
         );
         let remedy = "choose tsc, kvm-clock or the like in \
                       /sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -233,8 +233,8 @@ fn interface(interface: &InterfaceFacts) -> Vec<Finding> {
     let is_virtual = VIRTUAL_DRIVERS.contains(&driver.as_str());
     let uncut = (is_virtual && has(&"tx-tcp-segmentation")).then(|| {
         let text = format!(
-            "{name} ({driver}) takes TCP segments that nobody cuts: a policer or shaper on this host \
-             meets up to 64 kB at once, and drops them together"
+            "{name} ({driver}) takes TCP segments of up to 64 kB uncut: a policer or shaper of this \
+             host or its hypervisor may meet them whole, and drop them whole"
         );
         finding("uncut_segments", text, format!("run `sudo ethtool -K {name} tso off gso off`"))
     });

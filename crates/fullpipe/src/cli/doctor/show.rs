@@ -25,10 +25,10 @@ pub(super) fn text(facts: &Facts, judgement: &Judgement) -> String {
     line(
         "clock",
         format!(
-            "{}: steps of {}, {} a reading",
+            "{}: steps of {} ns, {} ns a reading",
             host.clock_source,
-            duration(clock.step),
-            duration(clock.reading)
+            clock.step.as_nanos(),
+            clock.reading.as_nanos()
         ),
     );
     for interface in &facts.interfaces {
