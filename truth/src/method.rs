@@ -224,7 +224,7 @@ fn sold(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
 }
 
 /// Frame lengths of the burst test: the command line's are eight, which takes long and adds no case.
-pub(crate) const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
+const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
 /// The same of RFC 2544's seven.
 pub(crate) const RFC2544_FRAMES_BYTES: [u32; 2] = [256, 1518];
 
