@@ -104,9 +104,13 @@ pub(crate) struct DirectionFacts {
 }
 
 impl DirectionFacts {
-    /// Frames of `frame_bytes` through these links.
-    pub(crate) fn of(links: &[LinkSpec], frame_bytes: u32) -> Self {
-        let stages = stages(links, frame_bytes);
+    /// Frames of `frame_bytes` in this direction of a network.
+    pub(crate) fn of(network: &Network, direction: Direction, frame_bytes: u32) -> Self {
+        Self::through(network.links(direction), network.shapers_charge(), frame_bytes)
+    }
+
+    fn through(links: &[LinkSpec], shapers_charge: Charge, frame_bytes: u32) -> Self {
+        let stages = stages(links, offset_bytes(shapers_charge), frame_bytes);
         let limit = limiting(&stages);
         let Stage { element, frames_s, share_before, .. } = &stages[limit];
         let lost_behind = stages[limit + 1..].iter().map(|stage| stage.passes.min(1.0));
@@ -192,7 +196,7 @@ impl Facts {
         let (mtu_download, mtu_upload) = (mtu(Direction::Download), mtu(Direction::Upload));
         // The test sends what fits both directions.
         let frame_bytes = mtu_download.bytes.min(mtu_upload.bytes) + FRAMING_BYTES;
-        let way = |direction| DirectionFacts::of(network.links(direction), frame_bytes);
+        let way = |direction| DirectionFacts::of(network, direction, frame_bytes);
         let (download, upload) = (way(Direction::Download), way(Direction::Upload));
         let [down, up] =
             [Direction::Download, Direction::Upload].map(|way| delay_s(network.links(way)));
@@ -237,6 +241,7 @@ enum Element<'a> {
     Shaper {
         burst_bytes: f64,
         queue: QueueSpec,
+        offset_bytes: i32,
     },
     /// Loss or duplication.
     Chance,
@@ -256,7 +261,8 @@ impl Element<'_> {
         match self {
             Self::Line { .. } => 20,
             Self::Police(police) => offset_bytes(police.charge),
-            Self::Shaper { .. } | Self::Chance => 0,
+            Self::Shaper { offset_bytes, .. } => *offset_bytes,
+            Self::Chance => 0,
         }
     }
 }
@@ -270,7 +276,7 @@ impl Stage<'_> {
 
 /// In the order in which a frame meets them: in each link the line, the policer, loss, duplication,
 /// the shaper.
-fn stages(links: &[LinkSpec], frame_bytes: u32) -> Vec<Stage<'_>> {
+fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Vec<Stage<'_>> {
     let mut stages = Vec::new();
     let mut share = 1.0;
     let mut add = |element, frames_s, passes| {
@@ -296,9 +302,10 @@ fn stages(links: &[LinkSpec], frame_bytes: u32) -> Vec<Stage<'_>> {
         let copies = link.duplicate.map_or(0.0, |share| share.as_f64());
         add(Element::Chance, f64::INFINITY, 1.0 + copies);
         if let Some(shape) = &link.shape {
-            let frames_s = bps(shape.rate) / (8.0 * f64::from(frame_bytes));
+            let (offset_bytes, queue) = (shapers_offset_bytes, shape.queue);
+            let frames_s = bps(shape.rate) / (8.0 * charged(frame_bytes, offset_bytes));
             let burst_bytes = shape.burst_bytes as f64;
-            add(Element::Shaper { burst_bytes, queue: shape.queue }, frames_s, 1.0);
+            add(Element::Shaper { burst_bytes, queue, offset_bytes }, frames_s, 1.0);
         }
     }
     stages

@@ -1,4 +1,5 @@
-//! What the methods say of networks whose truth is known, in virtual time, by `cargo xtask truth`.
+//! What the methods say of networks whose truth is known, in virtual time, by `cargo xtask truth`, and
+//! in real time across the kernel's own router, by `cargo xtask truth --kernel`.
 //!
 //! Networks are drawn from a seed, each by itself, or fixed and named; `facts` says what is true of
 //! them, `judge` whether a method has said so.
@@ -10,10 +11,13 @@ mod facts;
 mod fixed;
 mod groups;
 mod judge;
+mod kernel;
 mod method;
 mod network;
 mod options;
 mod table;
+#[path = "../../tests/watch/mod.rs"]
+mod watch;
 
 use std::io::Write as _;
 use std::num::NonZero;
@@ -57,11 +61,15 @@ fn main() -> ExitCode {
 
 /// Which limits were exceeded.
 fn run(options: &Options) -> anyhow::Result<Vec<String>> {
-    let networks: Vec<Network> = match options.which {
+    let mut networks: Vec<Network> = match options.which {
         Which::Drawn { count } => (0..count).map(|at| draw::network(options.seed, at)).collect(),
         Which::Only { index } => vec![draw::network(options.seed, index)],
         Which::Fixed => fixed::networks(),
+        Which::Kernel => kernel::networks(),
     };
+    if let Some(name) = &options.name {
+        networks.retain(|network| network.path.name.contains(name));
+    }
     // A panic is reported as the end of its run.
     std::panic::set_hook(Box::new(|_| {}));
     let mut outcomes = all(&networks, options);
@@ -85,7 +93,8 @@ fn run(options: &Options) -> anyhow::Result<Vec<String>> {
 /// Every method over every network, side by side; with the network's place.
 fn all(networks: &[Network], options: &Options) -> Vec<(usize, Outcome)> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let jobs = options.jobs.unwrap_or(processors);
+    let at_once = if options.which == Which::Kernel { 1 } else { processors };
+    let jobs = options.jobs.unwrap_or(at_once);
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(place) = Some(next.fetch_add(1, Ordering::Relaxed)) {
@@ -127,7 +136,7 @@ fn over(network: &Network, methods: &[Method]) -> Vec<Outcome> {
     methods.iter().filter(is_meant).filter_map(outcome).collect()
 }
 
-/// The lab files of all networks of which something was wrong or invalid, or of all that were named.
+/// The files of all networks of which something was wrong or invalid, or of all that were named.
 fn keep_files(
     networks: &[Network],
     outcomes: &[(usize, Outcome)],
@@ -141,9 +150,9 @@ fn keep_files(
                 || !matches!(options.which, Which::Drawn { .. })
         };
         if outcomes.iter().any(|(at, outcome)| *at == place && is_of_interest(outcome)) {
-            let file = folder.join(format!("{}.yaml", network.path.name));
-            std::fs::write(&file, network.lab_file())
-                .with_context(|| file.display().to_string())?;
+            let (name, text) = network.file();
+            let file = folder.join(name);
+            std::fs::write(&file, text).with_context(|| file.display().to_string())?;
         }
     }
     Ok(())

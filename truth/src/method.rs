@@ -11,6 +11,7 @@ use fp_report::{Labels, Run, Work};
 use serde_json::Value;
 
 use crate::facts::{Bucket, DirectionFacts, Facts, Kind, interface_mtu_bytes};
+use crate::kernel;
 use crate::network::Network;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +63,8 @@ pub(crate) struct Ran {
     pub(crate) happenings: u64,
     /// What the plan says of the policer, if the method needs that.
     pub(crate) sold: Option<Sold>,
+    /// In real time: something else kept this host busy.
+    pub(crate) was_disturbed: bool,
 }
 
 /// The policer as the plan describes it.
@@ -124,6 +127,9 @@ pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ra
         Method::Test | Method::Discover | Method::Rfc2544 => None,
         Method::Burst | Method::Rfc7640 | Method::Y1564 => Some(sold(method, network, facts)?),
     };
+    if let Some(routers) = &network.routers {
+        return Some(kernel::run(method, network, routers, facts, sold));
+    }
     let mut bed = SimTestbed::new(&network.path, network.seed);
     if let Some(trouble) = network.trouble {
         bed = bed.with_trouble(trouble.of_hosts());
@@ -138,7 +144,7 @@ pub(crate) fn run(method: Method, network: &Network, facts: &Facts) -> Option<Ra
             (Value::Null, Some(format!("the method panicked: {}", said.unwrap_or("no reason"))))
         }
     };
-    Some(Ran { document, ended_by, took, happenings, sold })
+    Some(Ran { document, ended_by, took, happenings, sold, was_disturbed: false })
 }
 
 fn said(
@@ -218,13 +224,13 @@ fn sold(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
 }
 
 /// Frame lengths of the burst test: the command line's are eight, which takes long and adds no case.
-pub(crate) const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
+const BURST_FRAMES_BYTES: [u32; 2] = [256, 1518];
 /// The same of RFC 2544's seven.
-const RFC2544_FRAMES_BYTES: [u32; 2] = [256, 1518];
+pub(crate) const RFC2544_FRAMES_BYTES: [u32; 2] = [256, 1518];
 
 /// RFC 2544's trials begin at the rate of the port, which may be a thousand times that of the path: three
 /// times the faster direction's leaves the method as much to find, for far fewer frames.
-fn rate_cap(facts: &Facts) -> Rate {
+pub(crate) fn rate_cap(facts: &Facts) -> Rate {
     const ABOVE: f64 = 3.0;
     let fastest_bps = facts.download.rate_bps(20).max(facts.upload.rate_bps(20));
     Rate::bps((ABOVE * fastest_bps) as u64).min(Rate::mbps(10_000))

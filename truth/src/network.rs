@@ -10,6 +10,7 @@ use fp_net::path::{
 use fp_net::sim::{Severity, Trouble};
 use serde_json::{Map, Value, json};
 
+use crate::kernel::{self, Routers};
 use crate::method::Method;
 
 /// One network, drawn or fixed.
@@ -20,6 +21,8 @@ pub(crate) struct Network {
     /// Of everything that the simulator draws by chance.
     pub(crate) seed: u64,
     pub(crate) trouble: Option<HostTroubles>,
+    /// The kernel's, in real time, instead of the simulator.
+    pub(crate) routers: Option<Routers>,
     /// What the verdict of `test` has to be, where more is known than [`crate::verdict`] derives.
     pub(crate) passes: Option<bool>,
     /// Methods that a fixed network is for; all of them if it names none.
@@ -52,7 +55,7 @@ impl Network {
             gateway: None,
         };
         let (family, seed) = (Family::Ipv4, 1);
-        Self { path, family, seed, trouble: None, passes: None, methods: &[] }
+        Self { path, family, seed, trouble: None, routers: None, passes: None, methods: &[] }
     }
 
     /// The links in the order in which frames of this direction meet them.
@@ -65,6 +68,20 @@ impl Network {
 
     pub(crate) fn all_links(&self) -> impl Iterator<Item = &LinkSpec> {
         self.path.near_to_far.iter().chain(&self.path.far_to_near)
+    }
+
+    /// What the shapers of its links charge.
+    pub(crate) const fn shapers_charge(&self) -> Charge {
+        if self.routers.is_some() { kernel::SHAPERS_CHARGE } else { Charge::L2 }
+    }
+
+    /// The name and the text of a file that brings it up again.
+    pub(crate) fn file(&self) -> (String, String) {
+        let name = &self.path.name;
+        match &self.routers {
+            Some(routers) => (format!("{name}.sh"), kernel::script(self, routers)),
+            None => (format!("{name}.yaml"), self.lab_file()),
+        }
     }
 
     /// A file that `fullpipe sim` and `fullpipe --lab` read. JSON is YAML. Troubles of the hosts are

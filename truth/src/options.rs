@@ -6,15 +6,17 @@ use crate::method::Method;
 use crate::table::Limits;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table] [--method M,…] [--jobs J]
+usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table | --kernel] [--method M,…] [--jobs J]
                          [--json FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
                          [--unknown-max P] [--unknown-impaired-max P] [--covers-min P]
   --count N       so many random networks (300)
   --only INDEX    this one of them, with every figure
   --table         the named networks instead
+  --kernel        those that the kernel's own router makes, in real time (needs ip, tc and nft)
+  --name WORD     of the named or the kernel's networks those whose names have this
   --method M,…    test, discover, burst, rfc2544, rfc7640, y1564 (all)
   --json FILE     every run with every figure
-  --files FOLDER  lab files of the networks that something was wrong of (target/truth)
+  --files FOLDER  files of the networks that something was wrong of (target/truth)
   --…-max P       more percent of a method's runs are a failure; unknown: without loss, jitter and host
                   trouble, unknown-impaired: with them
   --covers-min P  fewer percent of the stated intervals hold the truth are one, too";
@@ -24,6 +26,7 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) which: Which,
     pub(crate) methods: Vec<Method>,
+    pub(crate) name: Option<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) json: Option<PathBuf>,
     pub(crate) files: PathBuf,
@@ -36,6 +39,7 @@ pub(crate) enum Which {
     Drawn { count: u64 },
     Only { index: u64 },
     Fixed,
+    Kernel,
 }
 
 impl Options {
@@ -46,6 +50,7 @@ impl Options {
             seed: 1,
             which: Which::Drawn { count: 300 },
             methods: Method::ALL.to_vec(),
+            name: None,
             jobs: None,
             json: None,
             files: PathBuf::from("target/truth"),
@@ -53,8 +58,13 @@ impl Options {
         };
         let mut words = words.iter().map(String::as_str);
         while let Some(name) = words.next() {
-            if name == "--table" {
-                options.which = Which::Fixed;
+            let which = match name {
+                "--table" => Some(Which::Fixed),
+                "--kernel" => Some(Which::Kernel),
+                _ => None,
+            };
+            if let Some(which) = which {
+                options.which = which;
                 continue;
             }
             let value = words.next().ok_or_else(|| format!("{name}: what is meant is missing"))?;
@@ -81,6 +91,7 @@ impl Options {
                 };
                 self.methods = value.split(',').map(named).collect::<Result<_, _>>()?;
             }
+            "--name" => self.name = Some(value.into()),
             "--json" => self.json = Some(value.into()),
             "--files" => self.files = value.into(),
             "--wrong-max" => self.limits.wrong = percent()?,

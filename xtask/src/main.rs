@@ -30,6 +30,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask bench stress memory|packet|xdp|kernel|growth …   only these parts of it
        cargo xtask bench linux-grid FULLPIPE   the kernel's TCP over the lab, for the simulator's tests
        cargo xtask truth [--seed S] [--count N] …   what the methods say of networks whose truth is known
+       cargo xtask truth --kernel …   the same of networks of the kernel's own router, in real time
 ";
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["bench", words @ ..] => released("bench", words),
-        ["truth", words @ ..] => released("truth", words),
+        ["truth", words @ ..] => truth(words),
         _ => return usage(),
     };
     match outcome {
@@ -81,6 +82,16 @@ fn wanted<'a>(words: &'a [&'a str]) -> Option<Wanted<'a>> {
 
 const fn soak<'a>(words: &'a [&'a str]) -> Wanted<'a> {
     Wanted { tier: Tier::Soak, words, anew: true, minutes: 0 }
+}
+
+/// Across the kernel's router it is the program itself that is judged.
+fn truth(words: &[&str]) -> anyhow::Result<()> {
+    if words.contains(&"--kernel") {
+        let mut build = program::cargo();
+        build.args(["build", "--quiet", "--release", "--locked", "--package", "fullpipe"]);
+        ensure!(build.status().context("cargo build")?.success(), "fullpipe does not build");
+    }
+    released("truth", words)
 }
 
 /// Runs a package's program in a release build: tests are built to be debugged, not to be fast.

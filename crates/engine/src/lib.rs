@@ -3,6 +3,7 @@
 mod arrivals;
 mod bearing;
 mod bursts;
+pub mod checkup;
 pub mod control;
 mod data_ports;
 pub mod far;

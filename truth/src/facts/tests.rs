@@ -17,7 +17,7 @@ fn losing(link: LinkSpec, share: f64) -> LinkSpec {
 }
 
 fn full(links: &[LinkSpec]) -> DirectionFacts {
-    DirectionFacts::of(links, 1518)
+    DirectionFacts::through(links, Charge::L2, 1518)
 }
 
 fn near(a: f64, b: f64) -> bool {

@@ -17,7 +17,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
     for step in steps(document, "discovery") {
         let Some(direction) = direction_of(text(step, "/direction")) else { continue };
         let frame_bytes = LONGEST_FRAME_BYTES.min(facts.mtu(direction).bytes + 18);
-        let way = DirectionFacts::of(network.links(direction), frame_bytes);
+        let way = DirectionFacts::of(network, direction, frame_bytes);
         let found = match text(step, "/found") {
             "policer" => policer(&way, step),
             "shaper" => shaper(&way, step),

@@ -113,13 +113,13 @@ pub(crate) fn judge(method: Method, network: &Network, facts: &Facts, ran: &Ran)
         figures.iter().filter(has).map(|figure| format!("{}: {}", figure.name, figure.text))
     };
     let (class, reasons) = if let Some(why) = &ran.ended_by {
-        (refused(network), vec![format!("aborted: {why}")])
+        (refused(network, ran), vec![format!("aborted: {why}")])
     } else if status == "invalid" {
-        (refused(network), said(&ran.document))
+        (refused(network, ran), said(&ran.document))
     } else if of(State::Wrong).next().is_some() {
         (Class::Wrong, of(State::Wrong).collect())
     } else if !is_valid {
-        (refused(network), said(&ran.document))
+        (refused(network, ran), said(&ran.document))
     } else if status == "inconclusive" {
         (Class::Unknown, said(&ran.document))
     } else if of(State::Unknown).next().is_some() {
@@ -131,8 +131,9 @@ pub(crate) fn judge(method: Method, network: &Network, facts: &Facts, ran: &Ran)
 }
 
 /// Of a run that says nothing.
-const fn refused(network: &Network) -> Class {
-    if network.trouble.is_some() { Class::Unknown } else { Class::Invalid }
+const fn refused(network: &Network, ran: &Ran) -> Class {
+    let is_troubled = network.trouble.is_some() || ran.was_disturbed;
+    if is_troubled { Class::Unknown } else { Class::Invalid }
 }
 
 /// The reasons of a document's verdict.

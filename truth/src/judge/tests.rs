@@ -36,7 +36,7 @@ fn judged(method: Method, network: &Network, document: Value) -> Judgement {
     let directions = &[Direction::Download];
     let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true: true, directions });
     let took = Duration::ZERO;
-    let ran = Ran { document, ended_by: None, took, happenings: 0, sold };
+    let ran = Ran { document, ended_by: None, took, happenings: 0, sold, was_disturbed: false };
     judge(method, network, &Facts::of(network), &ran)
 }
 
@@ -197,7 +197,7 @@ fn a_run_that_was_broken_off_is_invalid() {
     let network = policed();
     let ended_by = Some("look for a firewall".into());
     let (document, took) = (result("aborted", &[]), Duration::ZERO);
-    let ran = Ran { document, ended_by, took, happenings: 0, sold: None };
+    let ran = Ran { document, ended_by, took, happenings: 0, sold: None, was_disturbed: false };
     let judgement = judge(Method::Discover, &network, &Facts::of(&network), &ran);
     assert_eq!(judgement.class, Class::Invalid);
 }
@@ -269,7 +269,14 @@ fn a_bucket_before_a_slower_line_is_named_as_it_is_or_the_line_is() {
 fn sold(method: Method, network: &Network, document: Value, is_true: bool) -> Class {
     let directions = &[Direction::Download];
     let sold = Some(Sold { cir_bps: 40e6, cbs_bytes: 64_000, is_true, directions });
-    let ran = Ran { document, ended_by: None, took: Duration::ZERO, happenings: 0, sold };
+    let ran = Ran {
+        document,
+        ended_by: None,
+        took: Duration::ZERO,
+        happenings: 0,
+        sold,
+        was_disturbed: false,
+    };
     judge(method, network, &Facts::of(network), &ran).class
 }
 

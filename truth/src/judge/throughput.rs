@@ -22,7 +22,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
         let frame_bytes = step.get("frame_bytes").and_then(Value::as_u64);
         let (Some(direction), Some(frame_bytes)) = (direction, frame_bytes) else { continue };
         let frame_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
-        let way = DirectionFacts::of(network.links(direction), frame_bytes);
+        let way = DirectionFacts::of(network, direction, frame_bytes);
         let about = format!("{}, {frame_bytes} bytes", text(step, "/direction"));
         figures.push(throughput(&way, step).about(&about));
     }

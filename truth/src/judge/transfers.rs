@@ -49,8 +49,12 @@ pub(super) fn path_mtu(facts: &Facts, step: &Value) -> Vec<Figure> {
 
 /// The smallest of many probes lies between the least that jitter allows and its mean. Clocks of
 /// both ends take part in none of it; what a troubled host adds is part of the round trip that it has.
+/// How long the kernel's routers take is not known.
 pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
     const GRAIN_MS: f64 = 0.02;
+    if network.routers.is_some() {
+        return None;
+    }
     let said = Said::of(step, "rtt_min_ms")?;
     let [least, mean] = facts.rtt_s.map(|seconds| 1e3 * seconds);
     let most = if network.trouble.is_some() { f64::INFINITY } else { mean };

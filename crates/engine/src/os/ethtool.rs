@@ -32,6 +32,11 @@ pub(crate) fn receive_queues(interface: &str) -> io::Result<u32> {
 /// (containers, virtual machines) neither does, and whatever stands behind them, a shaper or a policer,
 /// meets dozens of frames as a single long one.
 pub(crate) fn takes_uncut_datagrams(interface: &str) -> io::Result<bool> {
+    Ok(features_in_use(interface)?.iter().any(|name| name == "tx-udp-segmentation"))
+}
+
+/// The names of the features that are on, as ethtool(8) shows them.
+pub(crate) fn features_in_use(interface: &str) -> io::Result<Vec<String>> {
     let mut names = EthtoolStrings {
         command: ETHTOOL_GSTRINGS,
         set: ETH_SS_FEATURES,
@@ -48,23 +53,34 @@ pub(crate) fn takes_uncut_datagrams(interface: &str) -> io::Result<bool> {
     ask(interface, (&raw mut info).cast())?;
     // The kernel writes as many names as it has features.
     if info.sets == 0 || info.count as usize > FEATURES_MAX {
-        return Ok(false);
+        return Ok(Vec::new());
     }
     ask(interface, (&raw mut names).cast())?;
-    let is_it = |name: &[u8; ETH_GSTRING_LEN]| {
-        name.split(|byte| *byte == 0).next() == Some(b"tx-udp-segmentation")
-    };
-    let count = (names.count as usize).min(FEATURES_MAX);
-    let Some(feature) = names.names[..count].iter().position(is_it) else { return Ok(false) };
     let mut features = EthtoolFeatures {
         command: ETHTOOL_GFEATURES,
         blocks: FEATURE_BLOCKS as u32,
         features: [FeatureBlock::default(); FEATURE_BLOCKS],
     };
     ask(interface, (&raw mut features).cast())?;
-    Ok(features.features[feature / 32].active & 1 << (feature % 32) != 0)
+    let count = (names.count as usize).min(FEATURES_MAX);
+    let is_on = |feature: usize| features.features[feature / 32].active & 1 << (feature % 32) != 0;
+    Ok((0..count).filter(|at| is_on(*at)).map(|at| text(&names.names[at])).collect())
 }
 
+/// The name of the interface's driver.
+pub(crate) fn driver(interface: &str) -> io::Result<String> {
+    let mut info = EthtoolDriver { command: ETHTOOL_GDRVINFO, name: [0; 32], others: [0; 160] };
+    ask(interface, (&raw mut info).cast())?;
+    Ok(text(&info.name))
+}
+
+/// Up to its terminating zero.
+fn text(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
+const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_STXCSUM: u32 = 0x17;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_STSO: u32 = 0x1f;
@@ -123,6 +139,14 @@ struct FeatureBlock {
     never_changed: u32,
 }
 
+/// `struct ethtool_drvinfo`; of what follows the name nothing is used.
+#[repr(C)]
+struct EthtoolDriver {
+    command: u32,
+    name: [u8; 32],
+    others: [u8; 160],
+}
+
 /// `struct ethtool_channels`.
 #[repr(C)]
 #[derive(Default)]
@@ -168,6 +192,7 @@ mod tests {
     fn whether_datagrams_leave_uncut_is_known_of_any_interface() {
         // Every Linux since 4.18 says of loopback that it takes them whole.
         assert!(takes_uncut_datagrams("lo").unwrap());
+        assert_eq!(driver("lo").unwrap_or_default(), "");
         let nowhere = takes_uncut_datagrams("no-such-one").unwrap_err();
         assert_eq!(nowhere.raw_os_error(), Some(libc::ENODEV));
     }

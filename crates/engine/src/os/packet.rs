@@ -403,6 +403,11 @@ impl Ring {
 }
 
 /// A packet socket that receives nothing until it is bound.
+/// Whether this process may have packet sockets.
+pub(crate) fn may_open() -> io::Result<()> {
+    packet_socket(libc::SOCK_RAW).map(drop)
+}
+
 fn packet_socket(kind: c_int) -> io::Result<OwnedFd> {
     let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes no pointer.

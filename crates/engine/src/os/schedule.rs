@@ -50,6 +50,12 @@ impl Drop for Promptly {
     }
 }
 
+/// Whether threads of this process may run before all ordinary ones.
+pub(crate) fn may_run_before_others() -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO, 10)?;
+    run_as_usual()
+}
+
 /// Like any other thread.
 pub fn run_as_usual() -> io::Result<()> {
     set_policy(libc::SCHED_OTHER, 0)

@@ -19,7 +19,7 @@ use super::wake::{Interest, wait};
 pub(crate) const BATCH: usize = 32;
 /// As much of each datagram as is read: every header of ours fits, the rest is padding.
 const HEAD_BYTES: usize = 32;
-const RECEIVE_BUFFER_BYTES: c_int = 8 << 20;
+pub(crate) const RECEIVE_BUFFER_BYTES: c_int = 8 << 20;
 /// A burst may leave faster than the interface takes it.
 const SEND_BUFFER_BYTES: c_int = 4 << 20;
 

@@ -311,6 +311,11 @@ impl<T> Ring<T> {
     }
 }
 
+/// Whether there are such sockets, and for this process.
+pub(crate) fn may_open() -> io::Result<()> {
+    new_socket().map(drop)
+}
+
 fn new_socket() -> io::Result<OwnedFd> {
     // SAFETY: takes no pointer.
     let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };

@@ -7,6 +7,7 @@ mod compare;
 mod cost;
 #[cfg(feature = "store")]
 mod data;
+mod doctor;
 mod document;
 mod far_end;
 mod flow;
@@ -80,6 +81,7 @@ enum Command {
     #[cfg(feature = "ui")]
     Ui(ui::Args),
     Lab(lab::Args),
+    Doctor(doctor::Args),
     Sim(sim::Args),
     Calc(calc::Args),
     Schema(schema::Args),
@@ -106,6 +108,7 @@ impl Command {
             | Self::Report(_)
             | Self::Compare(_)
             | Self::Lab(_)
+            | Self::Doctor(_)
             | Self::Calc(_)
             | Self::Schema(_) => Ok(()),
             #[cfg(feature = "store")]
@@ -134,6 +137,7 @@ impl Command {
             | Self::Report(_)
             | Self::Compare(_)
             | Self::Lab(_)
+            | Self::Doctor(_)
             | Self::Calc(_)
             | Self::Schema(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "store")]
@@ -265,6 +269,7 @@ pub(crate) fn run() -> ExitCode {
         #[cfg(feature = "ui")]
         Command::Ui(args) => ui::run(&args),
         Command::Lab(args) => lab::run(args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),
         Command::Schema(args) => schema::run(&args),

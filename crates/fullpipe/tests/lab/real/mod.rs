@@ -2,6 +2,7 @@
 
 mod as_root;
 mod burst;
+mod doctor;
 mod flow;
 mod gateway;
 mod patient;
