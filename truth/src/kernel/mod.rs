@@ -57,7 +57,7 @@ pub(crate) struct Routers {
 struct Hop {
     to_far: Vec<Rule>,
     to_near: Vec<Rule>,
-    /// Of the cable behind it, towards the far end; Ethernet's unless it is less.
+    /// The MTU of the cable between this router and what follows towards the far end; `None` is 1500 bytes.
     mtu_bytes: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ enum Rule {
         bytes_per_s: u64,
         burst_bytes: u64,
     },
-    /// One packet in so many.
+    /// Loses each packet with a chance of `1 / one_in`.
     LoseRandomly {
         one_in: u32,
     },

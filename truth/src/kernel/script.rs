@@ -82,7 +82,7 @@ fn plugged(
     lines
 }
 
-/// Of the left or the right end of a cable.
+/// The address at an end of a cable: `end` is 1 at the left and 2 at the right one.
 fn address(family: Family, cable: usize, end: u32) -> String {
     match family {
         Family::Ipv4 => format!("10.77.{cable}.{end}"),

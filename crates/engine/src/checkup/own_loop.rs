@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fp_model::{
     Abort, BurstSpacing, BurstsLoad, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes,
-    FramesLoad, FramesReport, Load, Pace, ProbesLoad, Rate, RttSummary, Testbed as _, Timing,
-    Trial,
+    FramesLoad, FramesReport, Load, Pace, PacketLayout, ProbesLoad, Rate, RttSummary, Testbed as _,
+    Timing, Trial,
 };
 
 use crate::control::{Host, Identity, IdentityError};
@@ -166,7 +166,8 @@ fn burst(bed: &mut LiveTestbed) -> Result<Option<WholeBurst>, LoopTrouble> {
             break;
         }
         let lasted = report.bursts.iter().map(|burst| burst.sent_until - burst.sent_from).sum();
-        let line_bits = 8.0 * f64::from(frame_bytes + 20) * f64::from(frames * BURSTS);
+        let line_bytes = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+        let line_bits = 8.0 * line_bytes * f64::from(frames * BURSTS);
         let rate_l1_bps = line_bits / Duration::as_secs_f64(&lasted);
         longest = Some(WholeBurst { frame_bytes, frames, rate_l1_bps });
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fp_engine::checkup::{InterfaceFacts, LoopFacts, Processor, WholeBurst, WholeRate};
-use fp_model::{Layer, LayeredRate, Rate, RttSummary};
+use fp_model::{Layer, LayeredRate, PacketLayout, Rate, RttSummary};
 use fp_net::stream::BURST_LATENESS_MAX;
 use fp_report::{duration, rate};
 
@@ -93,7 +93,7 @@ fn whole_rate(whole: &WholeRate) -> Option<Sentence> {
 
 /// With preamble, start delimiter and gap.
 pub(super) fn line_rate(frame_bytes: u32, frames_s: f64) -> Rate {
-    Rate::bps((frames_s * 8.0 * f64::from(frame_bytes + 20)) as u64)
+    Rate::bps((frames_s * 8.0 * f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD)) as u64)
 }
 
 fn per_second(frames_s: f64) -> String {
