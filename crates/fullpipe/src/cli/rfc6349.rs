@@ -21,8 +21,8 @@ const SHORTEST_TRIAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Method")]
 pub(crate) struct MethodArgs {
-    /// Take this as the bottleneck bandwidth instead of measuring it; its layer is l2 unless named
-    /// (40M@l1)
+    /// The rate that was sold, with which throughput is compared. The bottleneck is measured all the
+    /// same, at up to four times this rate. Its layer is l2 unless named (40M@l1)
     #[arg(long, value_name = "RATE[@LAYER]", value_parser = layered_rate)]
     cir: Option<LayeredRate>,
     /// Offer no more than this to find it (l2 unless named)
@@ -141,6 +141,7 @@ impl MethodArgs {
         Plan {
             dscp: self.dscp,
             cir: self.cir,
+            measures_beside_cir: self.cir.is_some() && !ends.is_iperf3,
             rate_limit: self.max_rate,
             windows,
             senders: match self.sender.unwrap_or(SenderOption::Both) {

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::time::Duration;
 
 use fp_model::{
@@ -20,6 +21,9 @@ const LEAST_RATE_L2: f64 = 1e5;
 /// A step above the last rate that passed queues no more than three times its own length, which the
 /// time after it drains.
 const GROWTH: f64 = 4.0;
+/// If a rate was sold, at most this many times it is offered: a bottleneck farther above it decides
+/// nothing, and the load on the user's network stays bounded.
+const ABOVE_SOLD: f64 = GROWTH;
 /// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
 const SENDS_MORE: f64 = 2.0;
 const RAMP_LEAST: Duration = Duration::from_millis(60);
@@ -60,8 +64,16 @@ pub(super) fn find(
     let headers = run.plan.family.ip_header_bytes() + UDP_HEADER_BYTES;
     let packet = PacketLayout::ethernet(path_mtu, path_mtu - headers);
     let bottleneck = match run.plan.cir {
-        Some(cir) => given(direction, cir, packet),
-        None => Finder::new(run, direction, packet, rtt).find()?,
+        Some(cir) if !run.plan.measures_beside_cir => given(direction, cir, packet),
+        sold => {
+            let mut finder = Finder::new(run, direction, packet, rtt);
+            match (finder.find(), sold) {
+                // Nothing shows what the path is: the rate that was sold has to stand for it.
+                (Err(_), Some(sold)) if finder.is_blind.get() => given(direction, sold, packet),
+                (Ok(found), Some(sold)) if !found.is_known() => line_of(direction, sold, packet),
+                (found, _) => found?,
+            }
+        }
     };
     run.report.steps.push(Step::Bottleneck(bottleneck));
     Ok(bottleneck)
@@ -84,6 +96,13 @@ fn given(direction: Direction, cir: LayeredRate, packet: PacketLayout) -> Bottle
     }
 }
 
+/// The rate that was sold, on a path whose limit is above all that was offered: nothing drops what
+/// exceeds that rate, so windows are those of a line.
+fn line_of(direction: Direction, sold: LayeredRate, packet: PacketLayout) -> Bottleneck {
+    let layer = Layer::L1;
+    given(direction, LayeredRate { rate: packet.convert(sold, layer), layer }, packet)
+}
+
 struct Finder<'a, 'b> {
     run: &'a mut Run<'b>,
     direction: Direction,
@@ -97,6 +116,8 @@ struct Finder<'a, 'b> {
     limit: f64,
     /// Frames, and those lost of them, at rates that passed.
     passed: (f64, f64),
+    /// No frame arrives, or the far end does not report arrival times.
+    is_blind: Cell<bool>,
 }
 
 /// The first rate that was too much. Rates are of layer 2.
@@ -127,7 +148,9 @@ impl<'a, 'b> Finder<'a, 'b> {
         packet: PacketLayout,
         rtt: Duration,
     ) -> Self {
-        let limit = packet.convert(run.plan.rate_limit, Layer::L2).as_bps() as f64;
+        let at_l2 = |rate: LayeredRate| packet.convert(rate, Layer::L2).as_bps() as f64;
+        let wanted = run.plan.sold().map_or(f64::INFINITY, |sold| ABOVE_SOLD * at_l2(sold));
+        let limit = at_l2(run.plan.rate_limit).min(wanted);
         Self {
             run,
             direction,
@@ -138,10 +161,11 @@ impl<'a, 'b> Finder<'a, 'b> {
             spent: Duration::ZERO,
             limit,
             passed: (0.0, 0.0),
+            is_blind: Cell::new(false),
         }
     }
 
-    fn find(mut self) -> Result<Bottleneck, Abort> {
+    fn find(&mut self) -> Result<Bottleneck, Abort> {
         let mut over = match self.ramp()? {
             Ok(over) => over,
             Err(reached) => return Ok(self.not_reached(reached)),
@@ -328,6 +352,7 @@ impl<'a, 'b> Finder<'a, 'b> {
     }
 
     fn nothing_arrives(&self) -> Abort {
+        self.is_blind.set(true);
         Abort::Lost(format!(
             "{}: none of the frames of {} bytes arrived, though single probes did: look for a \
              firewall or a rate limit for UDP, or give the rate with --cir",
@@ -448,6 +473,7 @@ impl<'a, 'b> Finder<'a, 'b> {
 
     fn told(&self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
         Train::of(&stream.seen, steps, self.packet.frame_bytes).ok_or_else(|| {
+            self.is_blind.set(true);
             let text = "the far end does not tell when frames arrive: it is older than this end; \
                         give the rate with --cir, or run the same version there";
             Abort::Testbed(text.into())

@@ -166,6 +166,7 @@ impl<'a> Seen<'a> {
                 .map(|bounds| bounds.map(|bps| Rate::bps(bps as u64))),
             windows_l4,
             assured_l4,
+            sold_l4: self.sold(place, ideal),
             overfills: self.flows.iter().any(|flow| self.overfills(flow)),
             even_l4: self.even(place, flow.segment),
             share_percent_bounds: bounds(
@@ -188,6 +189,21 @@ impl<'a> Seen<'a> {
             Some(other) => self.both(flow, other, segment),
         };
         carried.min(pacing_limit(self.plan, flow.fill))
+    }
+
+    /// The ideal of a path whose bottleneck is the rate that was sold. Windows, pacing and the sender
+    /// limit it as they limit what is carried.
+    fn sold(&self, place: usize, ideal: Rate) -> Option<Rate> {
+        let sold = self.plan.sold()?;
+        let flow = &self.flows[place];
+        let own = &flow.link;
+        let of_sold = self.path.link_of(self.plan, sold, flow.segment);
+        let part = of_sold.alone_bps() / own.alone_bps().max(1.0);
+        let alone = Rate::bps(own.alone_bps() as u64);
+        let is_limited = self.other(place).is_none() && ideal < alone.scaled(0.999);
+        // Windows and pacing limit the trial at any sold rate above what they allow.
+        let sold_l4 = if is_limited { alone.scaled(part).min(ideal) } else { ideal.scaled(part) };
+        Some(sold_l4)
     }
 
     /// The most that both links carry in the proportion in which this trial filled them: the share

@@ -14,8 +14,13 @@ pub struct Plan {
     /// Largest packet that the near end's interface takes: where the search for the path MTU ends.
     pub interface_mtu_bytes: u32,
     pub dscp: Dscp,
-    /// Skips the search for the bottleneck bandwidth.
+    /// The rate that was sold, with which throughput is compared.
     pub cir: Option<LayeredRate>,
+    /// Whether the bottleneck is measured although a rate was sold: what was sold does not say what
+    /// the path is. If not, the sold rate is taken for the bottleneck, as older versions did and as
+    /// is done with a far end that cannot time frames.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub measures_beside_cir: bool,
     /// The bottleneck is looked for with no more than this.
     pub rate_limit: LayeredRate,
     pub windows: Windows,
@@ -100,6 +105,7 @@ impl Plan {
             interface_mtu_bytes,
             dscp: Dscp::BEST_EFFORT,
             cir: None,
+            measures_beside_cir: false,
             rate_limit: LayeredRate { rate: Rate::mbps(10_000), layer: Layer::L2 },
             windows: Windows::Connections { connections: 4 },
             senders: Senders::Both,
@@ -110,5 +116,10 @@ impl Plan {
             strict_headers: false,
             thresholds: Thresholds::default(),
         }
+    }
+
+    /// The rate that was sold, unless it is taken for the bottleneck.
+    pub(super) fn sold(&self) -> Option<LayeredRate> {
+        self.cir.filter(|_| self.measures_beside_cir)
     }
 }

@@ -144,6 +144,11 @@ impl TcpStep {
         rate.as_bps() as f64 / self.ideal_l4.as_bps().max(1) as f64
     }
 
+    /// What was sold as a part of the ideal; 1 if nothing was sold, as the ideal is then the measure.
+    pub(super) fn part_sold(&self) -> f64 {
+        self.judged.sold_l4.map_or(1.0, |sold| self.part_of_ideal(sold))
+    }
+
     /// The largest window that any of the connections was given.
     pub fn window_effective_bytes(&self) -> Option<u64> {
         self.flows.iter().filter_map(|flow| flow.report.window_effective_bytes).max()
@@ -161,6 +166,9 @@ pub struct Judged {
     /// The same where acknowledgements take as long as they can: behind the data of the other
     /// direction, through a slower link, or kept back by a receiver that jitter confuses.
     pub assured_l4: Rate,
+    /// The payload rate of this trial on a path of the rate that was sold; above the ideal if the path
+    /// carries less than was sold. `None` if no rate was given.
+    pub sold_l4: Option<Rate>,
     /// The tester's own windows, as small as any TCP has them, are more than the path has under way,
     /// and nothing queues them: what they lose is no fault of the path.
     pub overfills: bool,

@@ -224,6 +224,8 @@ fn next(plan: &Plan, path: &Path<'_>, offer: &Offer, steps: &[TcpStep]) -> Optio
         .filter(|step| step.role == Role::Throughput)
         .filter(|step| path.limits.of(step.direction).is_known())
         .filter(|step| standing(thresholds, step) != Standing::Met)
+        // Neither longer trials nor larger windows carry more than the bottleneck if more was sold.
+        .filter(|step| needed_percent(thresholds, step) <= 100.0)
         .collect();
     if open.is_empty() {
         return None;

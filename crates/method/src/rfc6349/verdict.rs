@@ -238,28 +238,44 @@ fn failures(
     reasons
 }
 
-/// The share of the ideal that a trial must carry.
-pub(super) fn asked_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
+/// The share that a trial must carry: of what was sold, or of the ideal if nothing was sold.
+fn threshold_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
     let both = thresholds.bidirectional_percent.filter(|_| step.bidirectional);
     both.unwrap_or(thresholds.throughput_percent)
 }
 
-/// The same, less what acknowledgements may cost that wait behind data.
+/// The share of the ideal that a trial must carry.
+pub(super) fn asked_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
+    threshold_percent(thresholds, step) * step.part_sold()
+}
+
+/// The same, less what acknowledgements may cost that wait behind data. If the path carries more than
+/// was sold, they first use what was not sold.
 pub(super) fn needed_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
-    asked_percent(thresholds, step) * step.part_of_ideal(step.judged.assured_l4)
+    let (sold, assured) = (step.part_sold(), step.part_of_ideal(step.judged.assured_l4));
+    let needed = if sold > 1.0 { sold * assured } else { sold.min(assured) };
+    threshold_percent(thresholds, step) * needed
+}
+
+/// The rate with which throughput is compared.
+fn measure(step: &TcpStep) -> String {
+    step.judged
+        .sold_l4
+        .map_or_else(|| mbps(step.ideal_l4), |sold| format!("{} that were sold", mbps(sold)))
 }
 
 /// What was carried of what, with what was asked for.
 fn share(thresholds: &Thresholds, step: &TcpStep) -> String {
     let bounds = step.judged.share_percent_bounds.map(|[least, most]| (most - least) / 2.0);
-    let bounds = bounds.map_or_else(String::new, |half| format!(" ± {half:.1}"));
+    let of = step.part_sold().max(1e-9);
+    let bounds = bounds.map_or_else(String::new, |half| format!(" ± {:.1}", half / of));
     format!(
         "{}: {} of {} ({:.1}{bounds} %, {} % asked)",
         named(step),
         mbps(step.throughput_l4),
-        mbps(step.ideal_l4),
-        step.share_percent(),
-        asked_percent(thresholds, step)
+        measure(step),
+        step.share_percent() / of,
+        threshold_percent(thresholds, step)
     )
 }
 
@@ -270,7 +286,7 @@ fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
     if standing(thresholds, step) != Standing::Undecided {
         return None;
     }
-    let asked = asked_percent(thresholds, step) / 100.0;
+    let asked = asked_percent(thresholds, step).min(100.0) / 100.0;
     let (code, why) = if step.judged.windows_l4 < step.ideal_l4.scaled(asked) {
         let most = mbps(step.judged.windows_l4);
         let why =
@@ -302,6 +318,8 @@ fn too_slow(
     let delayed = waits && waits_beyond(step, steps);
     let (code, cause) = if step.good_bytes == 0 {
         ("throughput_none", String::from("nothing arrived in the steady time"))
+    } else if let Some(limit) = limit.filter(|_| is_less_than_sold(thresholds, step)) {
+        ("bottleneck_below_sold", below_sold(limit))
     } else if lossy {
         ("throughput_low_retransmissions", lost(step, limit))
     } else if delayed {
@@ -313,6 +331,21 @@ fn too_slow(
     };
     let text = format!("{}: {cause}", share(thresholds, step));
     Reason { code, text, step: Some(place) }
+}
+
+/// Whether even a full bottleneck carries less than the threshold of what was sold.
+fn is_less_than_sold(thresholds: &Thresholds, step: &TcpStep) -> bool {
+    step.judged.sold_l4.is_some() && needed_percent(thresholds, step) > 100.0
+}
+
+fn below_sold(limit: &Bottleneck) -> String {
+    let what = match limit.kind {
+        LimitKind::Policer => "a policer",
+        LimitKind::Queue => "a line or a shaper",
+        LimitKind::NotReached | LimitKind::Unknown => "a bottleneck",
+    };
+    let (rate, layer) = (limit.limit.rate, limit.limit.layer);
+    format!("the path is limited by {what} of {} ({layer}), less than was sold", mbps(rate))
 }
 
 /// Whether the round trip grew by more than what the windows have under way takes at the bottleneck,
@@ -379,13 +412,13 @@ fn carried(plan: &Plan, judged: &[(usize, &TcpStep)]) -> Option<Reason> {
     let share = |step: &TcpStep| step.share_percent() / step.part_of_ideal(step.judged.assured_l4);
     let (place, least) = alone.min_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))?;
     let text = format!(
-        "each direction alone carried what was asked ({} % of the ideal): {} with {} of {} \
-         ({:.1} %)",
+        "each direction alone carried what was asked ({} % of {}): {} with {} of {} ({:.1} %)",
         plan.thresholds.throughput_percent,
+        if least.judged.sold_l4.is_some() { "what was sold" } else { "the ideal" },
         named(least),
         mbps(least.throughput_l4),
-        mbps(least.ideal_l4),
-        least.share_percent(),
+        measure(least),
+        least.share_percent() / least.part_sold().max(1e-9),
     );
     Some(Reason { code: "throughput_met", text, step: Some(*place) })
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fp_model::{Direction, Layer, PacketLayout, Rate, RttSummary};
+use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, RttSummary};
 
 use super::ideal::{self, Link, SEGMENTS_PER_ACK, TCP_HEADER_BYTES, TCP_OPTION_BYTES};
 use super::{Bottleneck, LimitKind, Limits, Plan, Windows};
@@ -264,7 +264,11 @@ impl Path<'_> {
     }
 
     pub(super) fn link(&self, plan: &Plan, direction: Direction, segment_bytes: u32) -> Link {
-        let limit = self.limits.of(direction).limit;
+        self.link_of(plan, self.limits.of(direction).limit, segment_bytes)
+    }
+
+    /// A link of this rate, with the path's packets.
+    pub(super) fn link_of(&self, plan: &Plan, limit: LayeredRate, segment_bytes: u32) -> Link {
         let shorter = self.segment(plan).saturating_sub(segment_bytes);
         Link::new(limit, plan.family, self.mtu_bytes - shorter, segment_bytes)
     }

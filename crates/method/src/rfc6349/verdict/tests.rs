@@ -58,6 +58,7 @@ fn tcp(share_percent: f64) -> TcpStep {
         ideal_l4: Rate::mbps(38),
         ideal_strict_l4: Rate::mbps(38),
         judged: Box::new(Judged {
+            sold_l4: None,
             throughput_l4_bounds: None,
             windows_l4: Rate::mbps(38),
             assured_l4: Rate::mbps(38),
