@@ -1,5 +1,6 @@
 //! A line for each interval of a run of flows, all flows of a direction in sum, while it goes on.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use fp_model::{Direction, FlowSpec, Load, PacketLayout, Rate, Sample, Trial};
@@ -22,6 +23,9 @@ struct Flow {
     /// Bytes of payload for each byte of the series.
     payload: f64,
     known_until: Duration,
+    /// Until then everything is in a line.
+    told_until: Duration,
+    /// Those of which a part is in none.
     slots: Vec<Sample>,
 }
 
@@ -34,6 +38,7 @@ impl Progress {
             direction: spec.direction,
             payload: payload_share(spec),
             known_until: Duration::ZERO,
+            told_until: Duration::ZERO,
             slots: Vec::new(),
         };
         let ends = trial.timing.warm_up + trial.timing.steady;
@@ -78,31 +83,48 @@ impl Progress {
             return None;
         }
         *told += 1;
-        let mut received = 0.0;
-        let (mut resent, mut rtts) = (0, Vec::new());
+        let (mut received, mut bps, mut resent) = (0.0, 0.0, 0.0);
+        let mut rtts = Vec::new();
         for flow in self.flows.iter_mut().filter(|flow| flow.direction == direction) {
-            let is_past = |slot: &Sample| slot.at + slot.lasts <= until + EARLY;
-            let past = flow.slots.iter().take_while(|slot| is_past(slot)).count();
-            for slot in flow.slots.drain(..past) {
+            let told = flow.told_until..until.min(flow.known_until);
+            let mut bytes = 0.0;
+            for slot in &flow.slots {
+                let share = share_within(slot, &told);
+                if share <= 0.0 {
+                    continue;
+                }
                 // Of a far end that tells nothing before the end, what was sent to it.
-                let bytes = slot.received_bytes.or(slot.sent_bytes).unwrap_or_default();
-                received += bytes as f64 * flow.payload;
-                resent += slot.retransmitted_bytes.unwrap_or_default();
+                let of_slot = slot.received_bytes.or(slot.sent_bytes).unwrap_or_default();
+                bytes += share * of_slot as f64 * flow.payload;
+                resent += share * slot.retransmitted_bytes.unwrap_or_default() as f64;
                 rtts.extend(slot.rtt);
             }
+            received += bytes;
+            bps += 8.0 * bytes / told.end.saturating_sub(told.start).as_secs_f64().max(1e-9);
+            flow.told_until = told.end;
+            flow.slots.retain(|slot| slot.at + slot.lasts > told.end);
         }
+        let resent = resent as u64;
         let count = u32::try_from(rtts.len()).unwrap_or(u32::MAX);
         let rtt = rtts.iter().sum::<Duration>().checked_div(count);
         let interval = format!("{:.1}–{:.1} s", from.as_secs_f64(), until.as_secs_f64());
         let line = format!(
             "{interval:>16}  {direction:<9} {:>12} {:>14} {:>11}  {}",
             amount(received as u64),
-            rate(Rate::over(received as u64, until - from)),
+            rate(Rate::bps(bps as u64)),
             if resent > 0 { amount(resent) } else { String::new() },
             rtt.map_or_else(String::new, duration),
         );
         Some(line.trim_end().to_owned())
     }
+}
+
+/// The part of a slot that lies within `told`: a slot that reaches over the end of a line is shared out
+/// between this one and the next.
+fn share_within(slot: &Sample, told: &Range<Duration>) -> f64 {
+    let from = slot.at.max(told.start);
+    let until = (slot.at + slot.lasts).min(told.end);
+    until.saturating_sub(from).as_secs_f64() / slot.lasts.as_secs_f64().max(1e-9)
 }
 
 /// A series of frames counts all of a frame.
@@ -115,5 +137,72 @@ fn payload_share(spec: &FlowSpec) -> f64 {
             frame_bytes.saturating_sub(headers) as f64 / frame_bytes.max(1) as f64
         }
         Load::Tcp(_) | Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fp_model::{Dscp, Family, FrameSizes, FramesLoad, Pace, Timing};
+
+    use super::*;
+
+    const SLOT: Duration = Duration::from_millis(150);
+
+    /// What a line says of its payload, in bits per second.
+    fn bps(line: &str) -> f64 {
+        let rate = line.split_whitespace().find_map(|word| word.parse::<f64>().ok().map(|_| word));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = words.iter().position(|word| word.ends_with("bit/s")).unwrap();
+        assert!(rate.is_some(), "{line}");
+        let unit = match words[at] {
+            "Mbit/s" => 1e6,
+            "kbit/s" => 1e3,
+            other => panic!("{other} in {line}"),
+        };
+        words[at - 1].replace(',', "").parse::<f64>().unwrap() * unit
+    }
+
+    /// A constant 10 Mbit/s, told of in slots that divide no interval, reads 10 Mbit/s in each line.
+    #[test]
+    fn slots_are_shared_out_between_the_lines_that_they_overlap() {
+        let load =
+            FramesLoad::new(FrameSizes::fixed(1000), Pace::Constant { rate: Rate::mbps(10) });
+        let payload = {
+            let spec = FlowSpec::new(
+                Direction::Upload,
+                Family::Ipv4,
+                Dscp::BEST_EFFORT,
+                Load::Frames(load.clone()),
+            );
+            payload_share(&spec)
+        };
+        for interval_ms in [500, 1000, 2000] {
+            let flow = FlowSpec::new(
+                Direction::Upload,
+                Family::Ipv4,
+                Dscp::BEST_EFFORT,
+                Load::Frames(load.clone()),
+            );
+            let timing = Timing {
+                warm_up: Duration::ZERO,
+                steady: Duration::from_secs(10),
+                settle: Duration::ZERO,
+            };
+            let trial = Trial { name: "constant".into(), flows: vec![flow], timing };
+            let mut progress = Progress::of(&trial, Duration::from_millis(interval_ms));
+            let mut lines = Vec::new();
+            for place in 0..67 {
+                let at = SLOT * place;
+                let lasts = SLOT.min(Duration::from_secs(10).saturating_sub(at));
+                let bytes = (10e6 / 8.0 * lasts.as_secs_f64() / payload) as u64;
+                let slot = Sample { at, lasts, received_bytes: Some(bytes), ..Sample::default() };
+                lines.extend(progress.on_sample(0, &slot));
+            }
+            lines.extend(progress.rest());
+            assert_eq!(lines.len() as u64, 10_000 / interval_ms);
+            for line in lines {
+                assert!((bps(&line) / 10e6 - 1.0).abs() < 0.01, "{interval_ms} ms: {line}");
+            }
+        }
     }
 }
