@@ -1,11 +1,13 @@
 //! The dead-man's switch of a trial: a sender goes on only while its peer is heard.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use fp_model::Time;
 use fp_net::swarm::{Role, Stop};
+
+use crate::control::line::End;
 
 /// Shared by the control thread, which renews it, and by the threads of a trial, which ask.
 #[derive(Clone, Debug)]
@@ -13,6 +15,7 @@ pub struct Lease {
     session: Arc<State>,
     trial: Arc<TrialState>,
     holder: Holder,
+    end: End,
 }
 
 /// What counts as a sign of life, and for how long.
@@ -45,6 +48,17 @@ struct State {
     renewed_at: AtomicU64,
     data_at: AtomicU64,
     stopped: AtomicBool,
+    /// How long the trial that runs outlives the peer's silence.
+    patience_ns: AtomicU64,
+    /// Those that were longer than a sender may go on for, and are over.
+    silences: Mutex<Vec<Silence>>,
+}
+
+/// A time in which the peer was not heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) from: Time,
+    pub(crate) until: Time,
 }
 
 impl Lease {
@@ -53,14 +67,34 @@ impl Lease {
     pub const DEAD_MAN: Duration = Duration::from_millis(750);
     /// A receiver floods nobody: it waits until the session is given up.
     const RECEIVER: Duration = Duration::from_secs(3);
+    /// No peer may ask for more: what a trial holds is held for so long.
+    pub(crate) const PATIENCE_MAX: Duration = Duration::from_secs(120);
+    /// A trial of more silences than this is none.
+    const SILENCES_MAX: usize = 1000;
 
     pub fn new(now: Time) -> Self {
         let state = State {
             renewed_at: AtomicU64::new(now.as_nanos()),
             data_at: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            patience_ns: AtomicU64::new(0),
+            silences: Mutex::default(),
         };
-        Self { session: Arc::new(state), trial: Arc::default(), holder: Holder::Sender }
+        Self {
+            session: Arc::new(state),
+            trial: Arc::default(),
+            holder: Holder::Sender,
+            end: End::Near,
+        }
+    }
+
+    /// Of a far end, whose senders the near end must be able to stop by falling silent.
+    pub(crate) fn of_far_end(now: Time) -> Self {
+        Self { end: End::Far, ..Self::new(now) }
+    }
+
+    pub(crate) fn is_far(&self) -> bool {
+        self.end == End::Far
     }
 
     /// A lease that ends with this one, or alone when its trial does.
@@ -90,7 +124,40 @@ impl Lease {
 
     /// An authenticated message of the peer has arrived.
     pub fn renew(&self, now: Time) {
+        let from = self.renewed_at();
+        if now.since(from) >= Self::DEAD_MAN {
+            let mut silences = self.silences();
+            if silences.len() < Self::SILENCES_MAX {
+                silences.push(Silence { from, until: now });
+            }
+        }
         self.session.renewed_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The trial that runs next goes on for so long though the peer is silent.
+    pub(crate) fn bear(&self, patience: Duration) {
+        let patience = patience.min(Self::PATIENCE_MAX);
+        self.session.patience_ns.store(patience.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_nanos(self.session.patience_ns.load(Ordering::Relaxed))
+    }
+
+    /// The silences of the peer that ended after `since`.
+    pub(crate) fn silences_after(&self, since: Time) -> Vec<Silence> {
+        let silences = self.silences();
+        silences.iter().filter(|silence| silence.until > since).copied().collect()
+    }
+
+    fn silences(&self) -> std::sync::MutexGuard<'_, Vec<Silence>> {
+        // Nobody panics while it holds the lock.
+        self.session.silences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a sender that the peer has to be able to stop may send just now, in a trial that goes on.
+    pub(crate) fn is_heard(&self, now: Time) -> bool {
+        now.since(self.renewed_at()) < Self::DEAD_MAN
     }
 
     /// Ends the session, with all of its trials, for good.
@@ -126,6 +193,7 @@ impl Lease {
             Holder::Sender => Self::DEAD_MAN,
             Holder::Receiver => Self::RECEIVER,
         };
+        let patience = patience.max(self.patience());
         let live = !stopped && silent_for < patience;
         if !stopped && !live {
             self.trial.unheard.store(true, Ordering::Relaxed);
@@ -177,6 +245,23 @@ mod tests {
         session.renew(silent);
         assert!(trial.is_live(silent) && trial.went_unheard());
         assert!(!session.for_trial().went_unheard());
+    }
+
+    #[test]
+    fn a_patient_trial_outlives_a_silence_in_which_the_far_end_may_not_send() {
+        let session = Lease::new(Time::ZERO);
+        session.bear(Duration::from_secs(30));
+        let trial = session.for_trial();
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        assert!(trial.is_live(at(4000)) && !trial.is_heard(at(4000)));
+        session.renew(at(4000));
+        assert!(trial.is_live(at(4100)) && trial.is_heard(at(4100)) && !trial.went_unheard());
+        let silence = Silence { from: Time::ZERO, until: at(4000) };
+        assert_eq!(session.silences_after(at(0)), [silence]);
+        assert_eq!(session.silences_after(at(4000)), []);
+        assert!(!trial.is_live(at(34_000)) && trial.went_unheard());
+        session.bear(Duration::ZERO);
+        assert!(!session.for_trial().is_live(at(4750)));
     }
 
     #[test]

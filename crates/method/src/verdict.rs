@@ -115,14 +115,16 @@ pub struct Check {
 
 /// Codes of reasons that name a property of the path which its owner should know although nothing
 /// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
-const FINDINGS: [&str; 7] = [
+const FINDINGS: [&str; 9] = [
     "bad_checksums",
+    "contact_lost",
     "deep_queue",
     "dscp_changed",
     "loss_too_high_for_tcp",
     "mtu_black_hole",
     "no_rate_passed",
     "nothing_arrived",
+    "trial_repeated",
 ];
 
 impl Verdict {

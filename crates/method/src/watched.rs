@@ -5,7 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::{Abort, Dscp, FlowReport, FlowSpec, FramesReport, Observation, Testbed, Trial};
+use fp_model::{
+    Abort, Dscp, FlowReport, FlowSpec, FramesReport, Interruption, Observation, Testbed, Trial,
+};
 
 use crate::conservation;
 use crate::verdict::{Check, Reason, Report};
@@ -22,6 +24,7 @@ pub(crate) struct Watched<'a> {
     contradictory_trials: u32,
     contradiction: Option<String>,
     remarked: Vec<Reason>,
+    interrupted: Vec<(String, Interruption)>,
 }
 
 /// The fastest stream of frames, each second, for which an end had to do without packet sockets.
@@ -39,6 +42,7 @@ impl<'a> Watched<'a> {
             contradictory_trials: 0,
             contradiction: None,
             remarked: Vec::new(),
+            interrupted: Vec::new(),
         }
     }
 
@@ -55,6 +59,7 @@ impl<'a> Watched<'a> {
         });
         report.submit(Check::at_most("counts_conserved", trials, 0.0, "trials"), why);
         report.verdict.reasons.extend(self.remarks());
+        report.verdict.reasons.extend(self.interruptions());
         report.verdict.heed_findings();
     }
 
@@ -83,6 +88,42 @@ impl<'a> Watched<'a> {
             step: None,
         };
         refused.map(remark).collect()
+    }
+
+    /// A finding for the trials that were broken off and run once more, and one for those that went on
+    /// through a silence of the far end.
+    fn interruptions(&self) -> Vec<Reason> {
+        let of = |is_repeated: bool| {
+            let mine = self.interrupted.iter().filter(|(_, one)| one.is_repeated == is_repeated);
+            let (mut trials, mut count, mut longest) = (Vec::new(), 0, None::<Interruption>);
+            for (trial, one) in mine {
+                count += 1;
+                if !trials.contains(&trial) {
+                    trials.push(trial);
+                }
+                longest = longest.filter(|most| most.silent >= one.silent).or(Some(*one));
+            }
+            let longest = longest?;
+            let (at, silent) = (longest.at.as_secs_f64(), longest.silent.as_secs_f64());
+            let which = match trials.as_slice() {
+                [trial] => format!("a trial ({trial})"),
+                trials => format!("{} trials", trials.len()),
+            };
+            let often = if count > 1 { format!(", {count} times, the longest") } else { "".into() };
+            let what = match is_repeated {
+                true => "was broken off and run once more",
+                false => "went on, and what was lost in it is counted",
+            };
+            Some(Reason {
+                code: if is_repeated { "trial_repeated" } else { "contact_lost" },
+                text: format!(
+                    "{which} {what}: no contact with the far end for {silent:.1} s from {at:.1} s \
+                     on{often}"
+                ),
+                step: None,
+            })
+        };
+        [true, false].into_iter().filter_map(of).collect()
     }
 
     fn look_at_counts(&mut self, trial: &Trial, seen: &Observation) {
@@ -116,9 +157,15 @@ impl Testbed for Watched<'_> {
             self.near.add(seen.near.packet_sockets_refused, fastest);
             self.far.add(seen.far.packet_sockets_refused, fastest);
         }
+        let named = |one: &Interruption| (trial.name.clone(), *one);
+        self.interrupted.extend(seen.interruptions.iter().map(named));
         self.look_at_counts(trial, &seen);
         self.look_at_code_points(trial, &seen);
         Ok(seen)
+    }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.bed.broken_off()
     }
 }
 

@@ -20,11 +20,12 @@ pub struct Evidence {
 pub struct Recorder<T> {
     bed: T,
     evidence: Vec<Evidence>,
+    broken_off: Option<Observation>,
 }
 
 impl<T: Testbed> Recorder<T> {
     pub const fn new(bed: T) -> Self {
-        Self { bed, evidence: Vec::new() }
+        Self { bed, evidence: Vec::new(), broken_off: None }
     }
 
     /// What was recorded so far, in order.
@@ -40,26 +41,42 @@ impl<T: Testbed> Recorder<T> {
 
 impl<T: Testbed> Testbed for Recorder<T> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        let observation = self.bed.run(trial)?;
-        self.evidence.push(Evidence { trial: trial.clone(), observation: observation.clone() });
-        Ok(observation)
+        let outcome = self.bed.run(trial);
+        self.broken_off = if outcome.is_err() { self.bed.broken_off() } else { None };
+        if let Some(observation) = outcome.as_ref().ok().or(self.broken_off.as_ref()).cloned() {
+            self.evidence.push(Evidence { trial: trial.clone(), observation });
+        }
+        outcome
+    }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.broken_off.take()
     }
 }
 
 /// Answers the trials of a recorded run, in their order.
 #[derive(Debug)]
-pub struct Replay(VecDeque<Evidence>);
+pub struct Replay {
+    evidence: VecDeque<Evidence>,
+    broken_off: Option<Observation>,
+}
 
 impl Replay {
     pub fn of(evidence: Vec<Evidence>) -> Self {
-        Self(evidence.into())
+        Self { evidence: evidence.into(), broken_off: None }
     }
 }
 
 impl Testbed for Replay {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        match self.0.pop_front() {
-            Some(recorded) if recorded.trial == *trial => Ok(recorded.observation),
+        match self.evidence.pop_front() {
+            Some(recorded) if recorded.trial == *trial => {
+                if recorded.observation.broken_off.is_none() {
+                    return Ok(recorded.observation);
+                }
+                self.broken_off = Some(recorded.observation);
+                Err(Abort::Lost(String::from("the recording is over")))
+            }
             Some(recorded) => Err(Abort::Testbed(alloc::format!(
                 "the recording holds the trial '{}' where '{}' was asked for",
                 recorded.trial.name,
@@ -68,5 +85,9 @@ impl Testbed for Replay {
             // A run that was broken off ends where its recording ends.
             None => Err(Abort::Lost(String::from("the recording is over"))),
         }
+    }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.broken_off.take()
     }
 }

@@ -32,8 +32,8 @@ pub use frames_report::{
 };
 pub use observation::{
     ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Emulation, FlowReport,
-    HostFacts, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport,
-    TesterHealth,
+    HostFacts, Interruption, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample,
+    TcpReport, TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};

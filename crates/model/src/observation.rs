@@ -21,6 +21,32 @@ pub struct Observation {
     /// `None` where the far end does not tell, and where there is one clock for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
+    /// When one end was not heard by the other for longer than a sender may go on for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interruptions: Vec<Interruption>,
+    /// So long after its start the trial was broken off: the flows are as far as both ends had told of
+    /// them until then, without what an end tells only when all is over.
+    #[serde(
+        rename = "broken_off_ns",
+        with = "nanos_if_known",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub broken_off: Option<Duration>,
+}
+
+/// A time in which the far end was not heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interruption {
+    /// After the start of the trial.
+    #[serde(rename = "at_ns", with = "nanos")]
+    pub at: Duration,
+    #[serde(rename = "silent_ns", with = "nanos")]
+    pub silent: Duration,
+    /// The trial was broken off by it and run once more: this is of the first attempt, and what is
+    /// observed is of the second.
+    #[serde(rename = "repeated")]
+    pub is_repeated: bool,
 }
 
 impl Observation {
@@ -277,6 +303,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// After the start of the trial.
+    pub fn ends(&self) -> Duration {
+        self.at + self.lasts
+    }
+
     /// Neighbours of `samples` joined in pairs until there are no more than `most`.
     pub fn joined(mut samples: Vec<Self>, most: usize) -> Vec<Self> {
         while samples.len() > most.max(1) {

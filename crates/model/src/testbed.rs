@@ -16,6 +16,12 @@ pub trait Testbed {
     /// # Errors
     /// An [`Abort`] when the trial gave no observation.
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort>;
+
+    /// What both ends had told of the trial that [`Testbed::run`] has just broken off, if anything;
+    /// it is told once.
+    fn broken_off(&mut self) -> Option<Observation> {
+        None
+    }
 }
 
 /// What a testbed tells whoever watches while a trial runs.

@@ -49,8 +49,8 @@ impl End {
 pub(crate) enum LineError {
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    #[error("it has not been heard of for {} s", SILENCE_MAX.as_secs_f64())]
-    Silent,
+    #[error("it has not been heard of for {} s", .0.as_secs_f64())]
+    Silent(Duration),
     #[error("it said: {0}")]
     Bye(String),
     #[error("it sends messages faster than they can be obeyed")]
@@ -66,7 +66,7 @@ pub(crate) type Hear = Box<dyn FnMut(Result<Message, LineError>) -> ControlFlow<
 const HEARTBEAT: Duration = Duration::from_millis(250);
 /// A little longer, so that the answers to the near end's pings usually do for a heartbeat.
 const PULSE: Duration = Duration::from_millis(300);
-const SILENCE_MAX: Duration = Duration::from_millis(2500);
+pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(2500);
 /// The first exchanges, by which the far end's clock is known before the first trial.
 const FIRST_EXCHANGES: u32 = 8;
 const FIRST_HEARTBEAT: Duration = Duration::from_millis(4);
@@ -192,9 +192,10 @@ impl Keeper {
         }
         self.exchange_pulses();
         let now = clock::now();
-        let given_up_at = self.lease.last_sign_of_life() + SILENCE_MAX;
+        let patience = SILENCE_MAX.max(self.lease.patience());
+        let given_up_at = self.lease.last_sign_of_life() + patience;
         if now >= given_up_at {
-            return Err(LineError::Silent);
+            return Err(LineError::Silent(patience));
         }
         self.wait(self.heartbeat_due().min(self.pulse_due).min(given_up_at).since(now))?;
         Ok(Turn::Next)

@@ -12,7 +12,7 @@ use crate::os::netlink::Mac;
 
 /// The version of the messages; a change that the reader of the version before cannot read makes
 /// a new one.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 /// The oldest version that is still read: before it, no flow ended before its trial.
 const OLDEST_PROTOCOL: u32 = 4;
 
@@ -67,7 +67,14 @@ pub(crate) enum Message {
     /// Far to near where it has said nothing else for a while.
     Pulse {},
     /// Near to far: open what this trial needs.
-    Prepare { trial: u64, spec: Trial },
+    Prepare {
+        trial: u64,
+        spec: Trial,
+        /// How long the trial goes on though the near end is silent. No sender of the far end does:
+        /// it pauses.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        patience_ms: u64,
+    },
     /// Far to near: one door for each flow.
     Ready { trial: u64, doors: Vec<Door> },
     /// Near to far: begin at this instant of the far end's clock.
@@ -95,6 +102,12 @@ pub(crate) enum Message {
         #[serde(deserialize_with = "readable::words")]
         reason: String,
     },
+}
+
+/// In the form that serde asks for.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Where the near end finds a flow or sends its pulse, and by which key it is known there.
@@ -256,7 +269,7 @@ mod tests {
             settle: Duration::from_millis(100),
         };
         let spec = Trial { name: "a [name] {with} \\ \"all\"".into(), flows: vec![flow], timing };
-        Message::Prepare { trial: 7, spec }
+        Message::Prepare { trial: 7, spec, patience_ms: 0 }
     }
 
     #[test]

@@ -18,14 +18,16 @@ use super::tally::Happened;
 use super::{House, admission};
 use crate::Lease;
 use crate::control::channel::{Channel, ChannelError};
-use crate::control::line::{End, Line, LineError};
+use crate::control::line::{End, Line, LineError, SILENCE_MAX};
 use crate::control::message::{
     Admission, Door, Entry, Hello, Message, PROTOCOL, TO_FAR_MAX_BYTES, common_protocol,
 };
 use crate::control::pairing::Token;
 use crate::control::pulse::Pulse;
 use crate::control::{host_facts, socket};
-use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
+use crate::flow::{
+    self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows, heeds_silence,
+};
 use crate::half::Half;
 use crate::os::{clock, interfaces, random};
 use crate::swarm;
@@ -173,6 +175,13 @@ struct Session<'a> {
     line: Line,
 }
 
+/// What of the patience that is asked for a trial gets: one whose senders do not heed a silence, gets
+/// none.
+fn patience_for(spec: &Trial) -> Duration {
+    let heeds = |flow: &FlowSpec| heeds_silence(&flow.load);
+    if spec.flows.iter().all(heeds) { Lease::PATIENCE_MAX } else { Duration::ZERO }
+}
+
 struct RunningTrial {
     id: u64,
     flows: RunningFlows,
@@ -208,7 +217,7 @@ impl<'a> Session<'a> {
         peer: SocketAddr,
     ) -> io::Result<Self> {
         let local = channel.local_address()?;
-        let lease = Lease::new(clock::now());
+        let lease = Lease::of_far_end(clock::now());
         let (post, mail) = mpsc::channel();
         let to_me = post.clone();
         let unread = Arc::new(AtomicUsize::new(0));
@@ -242,7 +251,7 @@ impl<'a> Session<'a> {
                 Ok(Mail::Line(Err(error))) => break Why::Line(error),
                 Ok(Mail::Flow { trial, flow, news }) => self.on_news(trial, flow, news),
                 Err(RecvTimeoutError::Timeout) if !self.line.is_over() => {}
-                Err(_) => break Why::Line(LineError::Silent),
+                Err(_) => break Why::Line(LineError::Silent(SILENCE_MAX)),
             }
         };
         self.lease.stop();
@@ -252,7 +261,10 @@ impl<'a> Session<'a> {
 
     fn on_message(&mut self, message: Message) -> Result<(), LineError> {
         match message {
-            Message::Prepare { trial, spec } => self.prepare(trial, &spec),
+            Message::Prepare { trial, spec, patience_ms } => {
+                self.lease.bear(Duration::from_millis(patience_ms).min(patience_for(&spec)));
+                self.prepare(trial, &spec);
+            }
             Message::Start { trial, at_ns } => self.start(trial, Time::from_nanos(at_ns)),
             Message::WindDown { trial, direction, is_abort } => {
                 self.wind_down(trial, direction, is_abort);

@@ -33,6 +33,7 @@ pub(super) struct FrameSender {
     slots: Vec<SenderSlot>,
     /// In the beat that is not.
     sent_bytes: u64,
+    withheld_frames: u64,
 }
 
 impl FrameSender {
@@ -60,6 +61,7 @@ impl FrameSender {
             beats: timing.beats(),
             slots: Vec::new(),
             sent_bytes: 0,
+            withheld_frames: 0,
         })
     }
 
@@ -71,7 +73,8 @@ impl FrameSender {
         let sent_by = self.outlet.sent_by();
         let packet_sockets_refused = self.outlet.packet_sockets_refused();
         let frames = self.departures.finish(sent_by);
-        FramesSenderHalf { frames, packet_sockets_refused, slots: self.slots }
+        let withheld_frames = self.withheld_frames;
+        FramesSenderHalf { frames, packet_sockets_refused, withheld_frames, slots: self.slots }
     }
 
     /// When there is something to do; `None` when the flow is over.
@@ -89,13 +92,20 @@ impl FrameSender {
     ///
     /// # Errors
     /// Frames that are longer than any packet, a socket that fails.
-    pub(super) fn proceed(&mut self, now: Time) -> Result<Option<(usize, SenderSlot)>, FrameError> {
+    pub(super) fn proceed(
+        &mut self,
+        now: Time,
+        may_send: bool,
+    ) -> Result<Option<(usize, SenderSlot)>, FrameError> {
         let index = self.slots.len();
         let Some(slot) = self.beats.get(index).copied() else { return Ok(None) };
         let mut together = [Due::default(); BATCH];
         let passed = now.since(self.start);
         if let Some(count) = self.pending.take(passed, slot.end, &mut together) {
-            self.sent_bytes += self.send_frames(&together[..count], now)?;
+            self.sent_bytes += match may_send {
+                true => self.send_frames(&together[..count], now)?,
+                false => self.withhold(&together[..count], now),
+            };
             return Ok(None);
         }
         let seen = SenderSlot { sent_bytes: self.sent_bytes, ..SenderSlot::default() };
@@ -126,6 +136,11 @@ impl FrameSender {
                     let frame_bytes = self.schedule.sizes().of(first.sequence);
                     return Err(FrameError::FrameTooLong { frame_bytes });
                 }
+                // The path under test begins at the host's own interface.
+                Err(error) if udp::is_without_a_way(&error) => {
+                    sent_bytes += self.departures.on_departure(*first, now.since(self.start));
+                    (waiting, tries) = (others, 0);
+                }
                 Err(error)
                     if udp::is_out_of_room(&error) || udp::is_about_an_earlier_datagram(&error) =>
                 {
@@ -137,6 +152,14 @@ impl FrameSender {
             }
         }
         Ok(sent_bytes)
+    }
+
+    /// Counts frames that may not leave as sent, and so as lost: they were to cross a path that
+    /// nothing is heard over.
+    fn withhold(&mut self, together: &[Due], now: Time) -> u64 {
+        self.withheld_frames += together.len() as u64;
+        let left_at = now.since(self.start);
+        together.iter().map(|due| self.departures.on_departure(*due, left_at)).sum()
     }
 
     fn send_batch(&self, batch: &[Due], now: Time) -> io::Result<usize> {

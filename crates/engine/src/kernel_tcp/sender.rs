@@ -173,6 +173,11 @@ impl Sender {
                 has_begun = self.await_beginning(now)?;
                 continue;
             }
+            if lease.is_far() && !lease.is_heard(now) {
+                // Nothing is added to what is under way until the near end is heard again.
+                wait(&[], SAMPLE_INTERVAL).map_err(TcpError::Watch)?;
+                continue;
+            }
             match self.behaviour {
                 Behaviour::Bulk | Behaviour::Transfer { .. } if self.is_paced() => {
                     self.send_at_pace()?;

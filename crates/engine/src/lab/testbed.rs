@@ -41,4 +41,8 @@ impl<B: Testbed> Testbed for Emulated<'_, B> {
         seen.emulation = Some(self.lateness()?);
         Ok(seen)
     }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.bed.broken_off()
+    }
 }

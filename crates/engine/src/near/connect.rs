@@ -66,6 +66,8 @@ pub enum ConnectError {
 pub(super) struct Entered {
     pub(super) channel: Channel,
     pub(super) far: SocketAddr,
+    /// The version of the messages that it speaks.
+    pub(super) far_protocol: u32,
     pub(super) facts: HostFacts,
     pub(super) interface_mtu_bytes: Option<u32>,
     pub(super) other_address: Option<IpAddr>,
@@ -89,7 +91,7 @@ pub(super) fn connect(
     let host_error = |error: rustls::Error| ConnectError::Host(error.to_string());
     let tls = tls::near_end(&pairing.secret).map_err(host_error)?;
     let mut channel = Channel::near(tls, stream);
-    let admission = ask_admission(&mut channel, pairing, deadline, stop)?;
+    let (far_protocol, admission) = ask_admission(&mut channel, pairing, deadline, stop)?;
     match admission {
         Admission::Welcome { facts, interface_mtu_bytes, other_address, pulse } => {
             channel.allow(TO_NEAR_MAX_BYTES);
@@ -99,7 +101,15 @@ pub(super) fn connect(
             let is_other = |address: &IpAddr| family_of(*address) != family_of(far.ip());
             let by_its_name = || all.iter().map(SocketAddr::ip).find(is_other);
             let other_address = other_address.filter(is_other).or_else(by_its_name);
-            Ok(Entered { channel, far, facts, interface_mtu_bytes, other_address, pulse })
+            Ok(Entered {
+                channel,
+                far,
+                far_protocol,
+                facts,
+                interface_mtu_bytes,
+                other_address,
+                pulse,
+            })
         }
         Admission::WrongToken {} => Err(ConnectError::WrongKey(name)),
         Admission::Full { sessions } => Err(ConnectError::Full { far: name, sessions }),
@@ -217,7 +227,7 @@ fn ask_admission(
     pairing: &Pairing,
     deadline: Time,
     stop: &StopFlag,
-) -> Result<Admission, ConnectError> {
+) -> Result<(u32, Admission), ConnectError> {
     let name = pairing.far.to_string();
     let failed = |error: ChannelError| not_admitted(&name, error);
     channel.queue(&Hello { protocol: PROTOCOL }).map_err(failed)?;
@@ -228,7 +238,7 @@ fn ask_admission(
         let outdated = if older { "the far end" } else { "this end" };
         return Err(ConnectError::OtherVersion { far: name, theirs: hello.protocol, outdated });
     }
-    channel.receive(deadline, stop).map_err(failed)
+    Ok((hello.protocol, channel.receive(deadline, stop).map_err(failed)?))
 }
 
 fn not_admitted(name: &str, error: ChannelError) -> ConnectError {

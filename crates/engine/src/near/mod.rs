@@ -45,6 +45,9 @@ pub struct LiveOptions {
 pub struct LiveTestbed {
     far: SocketAddr,
     far_name: String,
+    far_protocol: u32,
+    /// How long a trial goes on though the far end is silent.
+    patience: Duration,
     far_facts: HostFacts,
     far_mtu_bytes: Option<u32>,
     /// The far end's address of the other family, if it has one.
@@ -62,6 +65,8 @@ pub struct LiveTestbed {
     is_winding_down: bool,
     /// Why the far end is gone, once it is.
     lost: Option<String>,
+    /// What was seen of the last trial, if it was broken off.
+    broken_off: Option<Observation>,
 }
 
 /// The exchanges of clocks that the first trial rests on.
@@ -73,7 +78,15 @@ impl LiveTestbed {
     pub fn connect(pairing: &Pairing, options: LiveOptions) -> Result<Self, ConnectError> {
         let deadline = clock::now() + CONNECT_MAX;
         let entered = connect::connect(pairing, options.family, deadline, &options.stop)?;
-        let Entered { channel, far, facts, interface_mtu_bytes, other_address, pulse } = entered;
+        let Entered {
+            channel,
+            far,
+            far_protocol,
+            facts,
+            interface_mtu_bytes,
+            other_address,
+            pulse,
+        } = entered;
         let host = |error: std::io::Error| ConnectError::Host(error.to_string());
         let local = channel.local_address().map_err(host)?.ip().to_canonical();
         // An address that no interface holds is possible, and then its MTU is not known.
@@ -90,6 +103,8 @@ impl LiveTestbed {
         let mut testbed = Self {
             far,
             far_name: pairing.far.to_string(),
+            far_protocol,
+            patience: Duration::ZERO,
             far_facts: facts,
             far_mtu_bytes: interface_mtu_bytes,
             far_other: other_address,
@@ -103,6 +118,7 @@ impl LiveTestbed {
             when_stopped: Stop::RampDown,
             is_winding_down: false,
             lost: None,
+            broken_off: None,
         };
         testbed.learn_far_clock(deadline)?;
         Ok(testbed)
@@ -111,6 +127,12 @@ impl LiveTestbed {
     /// Has connections that are open when a trial is stopped be reset, all at once, instead of closed.
     pub const fn abort_when_stopped(&mut self) {
         self.when_stopped = Stop::Abort;
+    }
+
+    /// Has trials go on through silences of up to `patience`, as far as their loads allow, instead of
+    /// being broken off and run once more.
+    pub const fn be_patient(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     fn learn_far_clock(&mut self, deadline: Time) -> Result<(), ConnectError> {
@@ -136,7 +158,7 @@ impl LiveTestbed {
             | LineError::Channel(ChannelError::Message(_) | ChannelError::Tls(_)) => {
                 ConnectError::NotAFarEnd(self.far_name.clone(), error.to_string())
             }
-            LineError::Bye(_) | LineError::Silent | LineError::Flood | LineError::Channel(_) => {
+            LineError::Bye(_) | LineError::Silent(_) | LineError::Flood | LineError::Channel(_) => {
                 ConnectError::Lost(self.lost(error).to_string())
             }
         }
@@ -184,6 +206,7 @@ impl LiveTestbed {
     fn attempt(&mut self, trial: &Trial) -> Result<Observation, Failure> {
         self.trials += 1;
         self.is_winding_down = false;
+        self.broken_off = None;
         (self.options.events)(Event::Started(trial.clone()));
         let outcome = self.conduct(trial);
         match &outcome {
@@ -222,11 +245,20 @@ impl Testbed for LiveTestbed {
         if let Some(sentence) = &self.lost {
             return Err(Abort::Lost(sentence.clone()));
         }
+        let began = clock::now();
         let mut outcome = self.attempt(trial);
         if matches!(outcome, Err(Failure::Unheard(_))) && self.is_heard_again() {
-            outcome = self.attempt(trial);
+            let broken_off = self.interruptions(began, true);
+            outcome = self.attempt(trial).map(|mut seen| {
+                seen.interruptions.splice(0..0, broken_off);
+                seen
+            });
         }
         outcome.map_err(Failure::into_abort)
+    }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.broken_off.take()
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use fp_model::{Abort, Clocks, Load, Observation, TesterHealth, Time, Trial};
+use fp_model::{Abort, Clocks, Interruption, Load, Observation, TesterHealth, Time, Trial};
 
 use super::LiveTestbed;
 use super::join::flow_reports;
@@ -15,6 +15,7 @@ use crate::control::line::End;
 use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
 use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
+use crate::lease::Silence;
 use crate::os::clock;
 use crate::swarm;
 
@@ -38,6 +39,8 @@ pub(super) enum Failure {
     Unheard(Abort),
 }
 
+/// The first that lets a trial go on in silence.
+const PATIENT_PROTOCOL: u32 = 5;
 /// How soon a stop is noticed.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
 /// What the far end may take to answer, or to report after the last slot.
@@ -62,7 +65,27 @@ impl LiveTestbed {
             offset_ns: began.offset_ns(),
             error: began.error_since(at, &self.line.far_clock(), clock::now()),
         };
-        Ok(self.joined(trial, gathered, clocks)?)
+        let mut observation = self.joined(trial, gathered, clocks)?;
+        observation.interruptions = self.interruptions(at, false);
+        Ok(observation)
+    }
+
+    /// How long such a trial may go on in silence: none of which a sender at the far end would go on
+    /// too, and with a far end that knows of it.
+    fn patience_for(&self, trial: &Trial) -> Duration {
+        let heeds = trial.flows.iter().all(|flow| flow::heeds_silence(&flow.load));
+        if heeds && self.far_protocol >= PATIENT_PROTOCOL { self.patience } else { Duration::ZERO }
+    }
+
+    /// The silences of the far end since the trial began.
+    pub(super) fn interruptions(&self, began: Time, is_repeated: bool) -> Vec<Interruption> {
+        let silences = self.lease.silences_after(began);
+        let interruption = |silence: Silence| Interruption {
+            at: silence.from.since(began),
+            silent: silence.until.since(silence.from),
+            is_repeated,
+        };
+        silences.into_iter().map(interruption).collect()
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {
@@ -76,7 +99,10 @@ impl LiveTestbed {
             ));
             return Err(abort.into());
         }
-        let prepare = Message::Prepare { trial: self.trials, spec: trial.clone() };
+        let patience = self.patience_for(trial);
+        self.lease.bear(patience);
+        let patience_ms = patience.as_millis() as u64;
+        let prepare = Message::Prepare { trial: self.trials, spec: trial.clone(), patience_ms };
         let bytes = encode(&prepare).map_or(usize::MAX, |framed| framed.len());
         if bytes > TO_FAR_MAX_BYTES {
             let abort = Abort::Testbed(format!(
@@ -157,8 +183,23 @@ impl LiveTestbed {
         at: Time,
     ) -> Result<Gathered, Failure> {
         let lasts = lasts(trial);
-        let deadline = at + lasts + lasts.mul_f64(DRIFT) + ANSWER_MAX;
+        // What was said in a silence comes when TCP tries once more, up to as long as it lasted later.
+        let deadline = at + lasts + lasts.mul_f64(DRIFT) + ANSWER_MAX + 2 * self.lease.patience();
         let mut live = Live::of(trial);
+        let gathered = self.gather_until(trial, flows, deadline, &mut live);
+        if gathered.is_err() {
+            self.broken_off = live.broken_off();
+        }
+        gathered
+    }
+
+    fn gather_until(
+        &mut self,
+        trial: &Trial,
+        flows: &RunningFlows,
+        deadline: Time,
+        live: &mut Live<'_>,
+    ) -> Result<Gathered, Failure> {
         let mut gathered = Gathered {
             near: (0..flows.count()).map(|_| None).collect(),
             near_health: TesterHealth::default(),
@@ -173,7 +214,7 @@ impl LiveTestbed {
                 }
                 told => told?,
             };
-            self.note(told, &mut live, &mut gathered)?;
+            self.note(told, live, &mut gathered)?;
             if let Some(winding) = &mut winding {
                 self.wind_down_further(trial, flows, &gathered, winding);
             }
@@ -225,7 +266,7 @@ impl LiveTestbed {
                 Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
             })?;
         let (near, clocks) = (gathered.near_health, Some(clocks));
-        Ok(Observation { flows, near, far, emulation: None, clocks })
+        Ok(Observation { flows, near, far, clocks, ..Observation::default() })
     }
 
     /// The next word on the trial that runs, from either end.

@@ -153,6 +153,12 @@ pub(crate) fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
+/// Whether `error` says that there is no way to the peer: no route, or an interface that is down.
+pub(crate) fn is_without_a_way(error: &io::Error) -> bool {
+    let no_way = [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN];
+    error.raw_os_error().is_some_and(|code| no_way.contains(&code))
+}
+
 /// Whether `error` says that the host had no room for a datagram just now, or an interface that is
 /// down.
 pub(crate) fn is_out_of_room(error: &io::Error) -> bool {

@@ -69,6 +69,10 @@ where
         }
         Ok(seen)
     }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.recorder.broken_off()
+    }
 }
 
 /// Answers the trials of a run under way, as far as they have been run.
@@ -77,7 +81,9 @@ struct SoFar<'a>(slice::Iter<'a, Evidence>);
 impl Testbed for SoFar<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         match self.0.next() {
-            Some(known) if known.trial == *trial => Ok(known.observation.clone()),
+            Some(known) if known.trial == *trial && known.observation.broken_off.is_none() => {
+                Ok(known.observation.clone())
+            }
             Some(_) | None => Err(Abort::Stopped),
         }
     }

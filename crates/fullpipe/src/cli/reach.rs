@@ -1,6 +1,7 @@
 //! The other end of a run: a far end on a real network, or one across an emulated network.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use fp_engine::control::{Pairing, PairingError};
@@ -8,7 +9,7 @@ use fp_engine::lab::{Emulated, Families, Grounds, Lab};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::signal;
 use fp_method::flow::Lines;
-use fp_model::{Family, Testbed};
+use fp_model::{Family, Testbed, parse_duration};
 
 use super::far_end::FarEnd;
 use super::iperf3_far_end::{self, CredentialArgs};
@@ -16,6 +17,9 @@ use super::measure::{self, Ends, Measured, OutputArgs, Watcher};
 use super::values::seed;
 use super::{Exit, Failure, document};
 use crate::network;
+
+/// Longer than it takes to change a cable or for a router to find another way.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the far end is reached.
 #[derive(Debug, clap::Args)]
@@ -40,6 +44,11 @@ pub(crate) struct ReachArgs {
     /// Use IPv6
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
+    /// How long a trial goes on though the far end is not heard, with what is lost by then in its
+    /// figures: 30s in flow and y1564; elsewhere, and with 0s, a trial that an outage breaks off is run
+    /// once more
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    patience: Option<Duration>,
     #[command(flatten)]
     iperf3: CredentialArgs,
     /// Connections that are open when a trial of them is stopped are reset.
@@ -66,6 +75,11 @@ impl ReachArgs {
     /// Has connections that are open when a trial of them is stopped be reset instead of closed.
     pub(crate) fn abort_when_stopped(&mut self) {
         self.aborts = true;
+    }
+
+    /// Has the trials of a method whose figures are to hold what an outage loses go on through it.
+    pub(crate) fn go_on_through_outages(&mut self) {
+        self.patience.get_or_insert(PATIENCE);
     }
 
     /// The same word, left where it is.
@@ -182,6 +196,7 @@ impl ReachArgs {
         if self.aborts {
             bed.abort_when_stopped();
         }
+        bed.be_patient(self.patience.unwrap_or_default());
         Ok(bed)
     }
 

@@ -68,6 +68,7 @@ pub(crate) fn run(mut args: Args) -> Result<Exit, Failure> {
     // Across the lab there is no far end to name, so the services come first.
     let only = args.reach.instead_of_a_far_end().map(PathBuf::from);
     let services = services(only.or(args.services.take()).as_deref())?;
+    args.reach.go_on_through_outages();
     args.reach.run(&args.output, |ends, bed| args.options.measure(&services, ends, bed))
 }
 

@@ -13,7 +13,7 @@ mod verdict;
 
 use alloc::vec::Vec;
 
-use fp_model::{Abort, FlowSpec, Testbed, Trial};
+use fp_model::{Abort, FlowSpec, Observation, Testbed, Trial};
 
 pub use path::{Path, PathAsk, PathStep, look};
 pub use plan::{Arrivals, Criteria, Lines, Plan, PlannedFlow, SharedProfile};
@@ -58,7 +58,14 @@ pub fn run_over(
 
 fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), Abort> {
     let trial = trial(plan);
-    let seen = bed.run(&trial)?;
+    let seen = match bed.run(&trial) {
+        Ok(seen) => seen,
+        Err(abort) => {
+            let half = bed.broken_off().map(|seen| half(plan, &trial, &seen, report));
+            half.unwrap_or(Ok(()))?;
+            return Err(abort);
+        }
+    };
     if seen.flows.len() != trial.flows.len() {
         return Err(mismatch(&trial));
     }
@@ -75,6 +82,19 @@ fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), 
     if let Some(shared) = &plan.profile {
         report.steps.extend(follow::steps(plan, shared, &flows).into_iter().map(Step::Profile));
     }
+    Ok(())
+}
+
+/// The flows of a trial that was broken off, until then.
+fn half(plan: &Plan, trial: &Trial, seen: &Observation, report: &mut Report) -> Result<(), Abort> {
+    let until = seen.broken_off.unwrap_or(plan.timing.steady);
+    let mut plan = plan.clone();
+    plan.timing.steady = until.saturating_sub(plan.timing.warm_up).min(plan.timing.steady);
+    let flows =
+        plan.flows.iter().zip(&seen.flows).map(|(flow, seen)| figures::of(&plan, flow, seen));
+    let flows: Vec<FlowStep> = flows.collect::<Option<_>>().ok_or_else(|| mismatch(trial))?;
+    report.steps.extend(flows.iter().cloned().map(Step::Flow));
+    report.steps.extend(sums::of(&plan, &flows).into_iter().map(Step::Flow));
     Ok(())
 }
 

@@ -106,6 +106,7 @@ impl SimTestbed {
             far: network.far.health(&trial.timing, start, now),
             emulation: network.lateness(),
             clocks,
+            ..Observation::default()
         }
     }
 

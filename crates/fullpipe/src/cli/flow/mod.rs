@@ -53,6 +53,7 @@ pub(crate) fn run(mut args: Args) -> Result<Exit, Failure> {
         args.reach.reach(far);
     }
     args.output.progress = Progress::Directions;
+    args.reach.go_on_through_outages();
     args.reach.run_to_any(&args.output, |ends, bed| args.method.measure(ends, bed))
 }
 
