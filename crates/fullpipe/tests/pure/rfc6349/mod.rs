@@ -5,4 +5,5 @@ mod ideals;
 mod known;
 mod replay;
 mod sim;
+mod sold;
 mod standstill;

@@ -1,0 +1,142 @@
+//! A rate that was sold is the measure of a verdict; it does not say what the path is.
+
+use std::time::Duration;
+
+use fp_method::rfc6349::{self, Bottleneck, LimitKind, Plan, Report, Step};
+use fp_method::verdict::Status;
+use fp_model::{Family, Layer, LayeredRate, Rate};
+use fp_net::path::{Aqm, LinkSpec, PathSpec, PoliceSpec, QueueLimit, QueueSpec, ShapeSpec};
+use fp_net::sim::SimTestbed;
+
+const RTTS_US: [u64; 9] = [20, 500, 1000, 2000, 5000, 10_000, 20_000, 54_000, 150_000];
+const RATE: Rate = Rate::mbps(50);
+
+/// At each round trip of the ladder a sound queue: at least 300 kB, and what the path has under way.
+fn queue(rtt: Duration) -> QueueSpec {
+    QueueSpec { limit: QueueLimit::Bytes(RATE.bytes_in(rtt).max(300_000)), aqm: Aqm::Fifo }
+}
+
+fn line(rtt: Duration) -> LinkSpec {
+    let queue = Some(queue(rtt));
+    LinkSpec { line_rate: Some(RATE), queue, delay: rtt / 2, ..LinkSpec::default() }
+}
+
+fn shaper(rtt: Duration) -> LinkSpec {
+    let shape = Some(ShapeSpec { rate: RATE, burst_bytes: 4000, queue: queue(rtt) });
+    let line_rate = Some(Rate::mbps(1000));
+    LinkSpec { line_rate, shape, delay: rtt / 2, ..LinkSpec::default() }
+}
+
+/// A bucket of three times what the path has under way, and of ten windows of the smallest kind.
+fn policer(rtt: Duration) -> LinkSpec {
+    let cbs_bytes = 3 * RATE.bytes_in(rtt) + 100_000;
+    let police = Some(PoliceSpec::single_bucket(RATE, cbs_bytes));
+    let line_rate = Some(Rate::mbps(1000));
+    LinkSpec { line_rate, police, delay: rtt / 2, ..LinkSpec::default() }
+}
+
+fn tested(link: &LinkSpec, sold: Option<(u64, Layer)>) -> Report {
+    let path = PathSpec {
+        name: "ladder".into(),
+        description: String::new(),
+        near_to_far: vec![link.clone()],
+        far_to_near: vec![link.clone()],
+        gateway: None,
+    };
+    let cir = sold.map(|(kbps, layer)| LayeredRate { rate: Rate::bps(1000 * kbps), layer });
+    let plan = Plan { cir, measures_beside_cir: cir.is_some(), ..Plan::new(Family::Ipv4, 1500) };
+    let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, 1));
+    end.unwrap();
+    report
+}
+
+fn bottlenecks(report: &Report) -> impl Iterator<Item = &Bottleneck> {
+    report.steps.iter().filter_map(|step| match step {
+        Step::Bottleneck(limit) => Some(limit),
+        Step::Tcp(_) | Step::PathMtu(_) | Step::BaselineRtt(_) => None,
+    })
+}
+
+/// Each round trip without a rate and with the rates that the path carries: it passes, and what limits
+/// it is named, in all of them.
+fn expect_the_ladder_to_pass(
+    link: impl Fn(Duration) -> LinkSpec,
+    kind: LimitKind,
+    sold: [(u64, Layer); 2],
+    rtts_us: &[u64],
+) {
+    let mut wrong = Vec::new();
+    for &rtt_us in rtts_us {
+        for sold in [None, Some(sold[0]), Some(sold[1])] {
+            let report = tested(&link(Duration::from_micros(rtt_us)), sold);
+            let kinds: Vec<_> = bottlenecks(&report).map(|limit| limit.kind).collect();
+            if report.verdict.status != Status::Pass || kinds != [kind, kind] {
+                let reasons = &report.verdict.reasons;
+                wrong.push(format!("{rtt_us} us, {sold:?}: {kinds:?} {reasons:#?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// 50 Mbit/s on the line are 50 × 1518 / 1538 = 49.35 Mbit/s of frames.
+#[test]
+fn a_line_passes_at_any_round_trip_with_and_without_the_rate_that_was_sold() {
+    let sold = [(49_000, Layer::L2), (50_000, Layer::L1)];
+    expect_the_ladder_to_pass(line, LimitKind::Queue, sold, &RTTS_US);
+}
+
+/// A shaper counts frames: 50 Mbit/s of them are 50.66 on the line.
+#[test]
+fn a_shaper_passes_at_any_round_trip_with_and_without_the_rate_that_was_sold() {
+    let sold = [(50_000, Layer::L2), (50_600, Layer::L1)];
+    expect_the_ladder_to_pass(shaper, LimitKind::Queue, sold, &RTTS_US);
+}
+
+#[test]
+fn a_deep_policer_passes_at_any_round_trip_with_and_without_the_rate_that_was_sold() {
+    let sold = [(50_000, Layer::L2), (50_600, Layer::L1)];
+    expect_the_ladder_to_pass(policer, LimitKind::Policer, sold, &RTTS_US[1..]);
+}
+
+/// At 20 us the path has 125 bytes under way, and nothing queues the smallest window of any TCP: what
+/// TCP carries does not show what the path would.
+#[test]
+fn a_policer_of_less_under_way_than_a_segment_is_inconclusive_with_and_without_what_was_sold() {
+    let link = policer(Duration::from_micros(RTTS_US[0]));
+    for sold in [None, Some((50_000, Layer::L2)), Some((50_600, Layer::L1))] {
+        let report = tested(&link, sold);
+        assert_eq!(report.verdict.status, Status::Inconclusive, "{:?}", report.verdict.reasons);
+        assert!(report.verdict.reasons.iter().any(|reason| reason.code == "windows_too_large"));
+        assert!(bottlenecks(&report).all(|limit| limit.kind == LimitKind::Policer));
+    }
+}
+
+/// 70 Mbit/s sold, 50 there.
+#[test]
+fn a_path_of_less_than_was_sold_fails_for_that_reason() {
+    for rtt_us in [500, 20_000] {
+        let rtt = Duration::from_micros(rtt_us);
+        for link in [line(rtt), shaper(rtt), policer(rtt)] {
+            let report = tested(&link, Some((70_000, Layer::L2)));
+            let reasons = &report.verdict.reasons;
+            assert_eq!(report.verdict.status, Status::Fail, "{rtt_us} us: {reasons:?}");
+            let codes: Vec<_> = reasons.iter().map(|reason| reason.code).collect();
+            assert!(codes.contains(&"bottleneck_below_sold"), "{rtt_us} us: {reasons:?}");
+        }
+    }
+}
+
+/// 10 Mbit/s sold on a line of 50: more than was sold is no fault, and less than four times is offered
+/// where nothing limits.
+#[test]
+fn a_path_of_more_than_was_sold_passes_and_is_offered_no_more_than_four_times_that() {
+    let rtt = Duration::from_millis(10);
+    for (megabits, kind) in [(20, LimitKind::Queue), (10, LimitKind::Unknown)] {
+        let report = tested(&line(rtt), Some((1000 * megabits, Layer::L2)));
+        assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict.reasons);
+        for limit in bottlenecks(&report) {
+            assert_eq!(limit.kind, kind, "{megabits} Mbit/s: {limit:?}");
+        }
+    }
+}
