@@ -313,16 +313,7 @@ pub(crate) struct FramesSenderHalf {
     /// The frames were to leave whole, and the process may open no packet sockets.
     #[serde(default)]
     pub(crate) packet_sockets_refused: bool,
-    /// Of those sent: due while the peer was not heard, so that they were not let go, and are lost.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) withheld_frames: u64,
     pub(crate) slots: Vec<SenderSlot>,
-}
-
-/// In the form that serde asks for.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

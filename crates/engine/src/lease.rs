@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use fp_model::Time;
+use fp_model::contact::DEAD_MAN;
+use fp_model::{Interruption, Time};
 use fp_net::swarm::{Role, Stop};
 
 use crate::control::line::End;
@@ -48,9 +49,9 @@ struct State {
     renewed_at: AtomicU64,
     data_at: AtomicU64,
     stopped: AtomicBool,
-    /// How long the trial that runs outlives the peer's silence.
+    /// How long the running trial outlives the peer's silence.
     patience_ns: AtomicU64,
-    /// Those that were longer than a sender may go on for, and are over.
+    /// Silences of at least `DEAD_MAN` that are over.
     silences: Mutex<Vec<Silence>>,
 }
 
@@ -61,15 +62,20 @@ pub(crate) struct Silence {
     pub(crate) until: Time,
 }
 
+impl Silence {
+    /// As an interruption of a trial that started then; zero stands for what began before.
+    pub(crate) fn seen_from(&self, start: Time, is_repeated: bool) -> Interruption {
+        let (at, silent) = (self.from.since(start), self.until.since(self.from));
+        Interruption { at, silent, is_repeated }
+    }
+}
+
 impl Lease {
-    /// How long a sender may go on without having heard of its peer: three heartbeats, so that it
-    /// stops within a second of the peer's end, though the last heartbeat was on its way for a while.
-    pub const DEAD_MAN: Duration = Duration::from_millis(750);
     /// A receiver floods nobody: it waits until the session is given up.
     const RECEIVER: Duration = Duration::from_secs(3);
-    /// No peer may ask for more: what a trial holds is held for so long.
+    /// The longest patience that a peer is granted: a trial holds its memory and ports for this long.
     pub(crate) const PATIENCE_MAX: Duration = Duration::from_secs(120);
-    /// A trial of more silences than this is none.
+    /// Silences kept until somebody asks; later ones are dropped.
     const SILENCES_MAX: usize = 1000;
 
     pub fn new(now: Time) -> Self {
@@ -88,7 +94,7 @@ impl Lease {
         }
     }
 
-    /// Of a far end, whose senders the near end must be able to stop by falling silent.
+    /// The lease of a far end, whose senders the near end must be able to stop by falling silent.
     pub(crate) fn of_far_end(now: Time) -> Self {
         Self { end: End::Far, ..Self::new(now) }
     }
@@ -125,7 +131,7 @@ impl Lease {
     /// An authenticated message of the peer has arrived.
     pub fn renew(&self, now: Time) {
         let from = self.renewed_at();
-        if now.since(from) >= Self::DEAD_MAN {
+        if now.since(from) >= DEAD_MAN {
             let mut silences = self.silences();
             if silences.len() < Self::SILENCES_MAX {
                 silences.push(Silence { from, until: now });
@@ -134,7 +140,7 @@ impl Lease {
         self.session.renewed_at.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    /// The trial that runs next goes on for so long though the peer is silent.
+    /// Lets the next trial go on for this long while the peer is silent.
     pub(crate) fn bear(&self, patience: Duration) {
         let patience = patience.min(Self::PATIENCE_MAX);
         self.session.patience_ns.store(patience.as_nanos() as u64, Ordering::Relaxed);
@@ -144,10 +150,9 @@ impl Lease {
         Duration::from_nanos(self.session.patience_ns.load(Ordering::Relaxed))
     }
 
-    /// The silences of the peer that ended after `since`.
-    pub(crate) fn silences_after(&self, since: Time) -> Vec<Silence> {
-        let silences = self.silences();
-        silences.iter().filter(|silence| silence.until > since).copied().collect()
+    /// The silences of the peer since this was last asked.
+    pub(crate) fn take_silences(&self) -> Vec<Silence> {
+        std::mem::take(&mut *self.silences())
     }
 
     fn silences(&self) -> std::sync::MutexGuard<'_, Vec<Silence>> {
@@ -155,9 +160,9 @@ impl Lease {
         self.session.silences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a sender that the peer has to be able to stop may send just now, in a trial that goes on.
+    /// Whether a sender may send now that its peer must be able to stop by falling silent.
     pub(crate) fn is_heard(&self, now: Time) -> bool {
-        now.since(self.renewed_at()) < Self::DEAD_MAN
+        now.since(self.renewed_at()) < DEAD_MAN
     }
 
     /// Ends the session, with all of its trials, for good.
@@ -190,7 +195,7 @@ impl Lease {
             Holder::Receiver => now.since(self.last_sign_of_life()),
         };
         let patience = match self.holder {
-            Holder::Sender => Self::DEAD_MAN,
+            Holder::Sender => DEAD_MAN,
             Holder::Receiver => Self::RECEIVER,
         };
         let patience = patience.max(self.patience());
@@ -240,7 +245,7 @@ mod tests {
     fn a_trial_remembers_that_it_ended_unheard_although_the_peer_is_back() {
         let session = Lease::new(Time::ZERO);
         let trial = session.for_trial();
-        let silent = Time::ZERO + Lease::DEAD_MAN;
+        let silent = Time::ZERO + DEAD_MAN;
         assert!(!trial.is_live(silent));
         session.renew(silent);
         assert!(trial.is_live(silent) && trial.went_unheard());
@@ -256,9 +261,8 @@ mod tests {
         assert!(trial.is_live(at(4000)) && !trial.is_heard(at(4000)));
         session.renew(at(4000));
         assert!(trial.is_live(at(4100)) && trial.is_heard(at(4100)) && !trial.went_unheard());
-        let silence = Silence { from: Time::ZERO, until: at(4000) };
-        assert_eq!(session.silences_after(at(0)), [silence]);
-        assert_eq!(session.silences_after(at(4000)), []);
+        assert_eq!(session.take_silences(), [Silence { from: Time::ZERO, until: at(4000) }]);
+        assert_eq!(session.take_silences(), []);
         assert!(!trial.is_live(at(34_000)) && trial.went_unheard());
         session.bear(Duration::ZERO);
         assert!(!session.for_trial().is_live(at(4750)));

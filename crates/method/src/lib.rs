@@ -21,6 +21,7 @@ pub mod metrics;
 pub mod mlr;
 pub mod mtu;
 mod number;
+mod outage;
 pub mod path;
 pub mod profile;
 pub mod rfc2544;

@@ -115,7 +115,7 @@ pub struct Check {
 
 /// Codes of reasons that name a property of the path which its owner should know although nothing
 /// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
-const FINDINGS: [&str; 9] = [
+const FINDINGS: [&str; 11] = [
     "bad_checksums",
     "contact_lost",
     "deep_queue",
@@ -124,7 +124,9 @@ const FINDINGS: [&str; 9] = [
     "mtu_black_hole",
     "no_rate_passed",
     "nothing_arrived",
+    "outage",
     "trial_repeated",
+    "walk_short",
 ];
 
 impl Verdict {

@@ -5,12 +5,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::{
-    Abort, Dscp, FlowReport, FlowSpec, FramesReport, Interruption, Observation, Testbed, Trial,
-};
+use core::time::Duration;
 
-use crate::conservation;
+use fp_model::{Abort, Dscp, FlowReport, FlowSpec, FramesReport, Observation, Testbed, Trial};
+
 use crate::verdict::{Check, Reason, Report};
+use crate::{conservation, outage};
 
 /// Up to this rate frames leave through UDP sockets wherever they are sent.
 const FAST_FRAMES_S: f64 = 50_000.0;
@@ -24,7 +24,36 @@ pub(crate) struct Watched<'a> {
     contradictory_trials: u32,
     contradiction: Option<String>,
     remarked: Vec<Reason>,
-    interrupted: Vec<(String, Interruption)>,
+    interrupted: Vec<Interrupted>,
+    repeats_outages: bool,
+}
+
+/// A trial in which nothing was heard or nothing arrived for a while.
+#[derive(Clone, Debug)]
+struct Interrupted {
+    trial: String,
+    kind: Kind,
+    /// From the start of the trial, if that is known.
+    at: Option<Duration>,
+    lasts: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// What was observed is of another attempt.
+    Repeated,
+    ContactLost,
+    Outage,
+}
+
+impl Kind {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Repeated => "trial_repeated",
+            Self::ContactLost => "contact_lost",
+            Self::Outage => "outage",
+        }
+    }
 }
 
 /// The fastest stream of frames, each second, for which an end had to do without packet sockets.
@@ -43,7 +72,15 @@ impl<'a> Watched<'a> {
             contradiction: None,
             remarked: Vec::new(),
             interrupted: Vec::new(),
+            repeats_outages: false,
         }
+    }
+
+    /// Repeats once each trial in which nothing arrived for a while: for methods that look for a
+    /// property of the path which an outage would hide.
+    pub(crate) const fn repeating_outages(mut self) -> Self {
+        self.repeats_outages = true;
+        self
     }
 
     /// The last word on a report: whether its counts can be believed, what remains to be said, and
@@ -90,40 +127,33 @@ impl<'a> Watched<'a> {
         refused.map(remark).collect()
     }
 
-    /// A finding for the trials that were broken off and run once more, and one for those that went on
-    /// through a silence of the far end.
+    /// A finding for each kind of interruption, which names the longest one.
     fn interruptions(&self) -> Vec<Reason> {
-        let of = |is_repeated: bool| {
-            let mine = self.interrupted.iter().filter(|(_, one)| one.is_repeated == is_repeated);
-            let (mut trials, mut count, mut longest) = (Vec::new(), 0, None::<Interruption>);
-            for (trial, one) in mine {
-                count += 1;
-                if !trials.contains(&trial) {
-                    trials.push(trial);
+        let kinds = [Kind::Repeated, Kind::ContactLost, Kind::Outage];
+        let finding = |kind: Kind| {
+            let mine = self.interrupted.iter().filter(|known| known.kind == kind);
+            let longest = mine.clone().max_by_key(|known| known.lasts)?;
+            let (lasts, name) = (longest.lasts.as_secs_f64(), &longest.trial);
+            let at = longest
+                .at
+                .map_or_else(String::new, |at| format!(" from {:.1} s on", at.as_secs_f64()));
+            let what = match kind {
+                Kind::Repeated => "was interrupted and repeated",
+                Kind::ContactLost => {
+                    "had no contact between its ends, and what was due counts as lost"
                 }
-                longest = longest.filter(|most| most.silent >= one.silent).or(Some(*one));
-            }
-            let longest = longest?;
-            let (at, silent) = (longest.at.as_secs_f64(), longest.silent.as_secs_f64());
-            let which = match trials.as_slice() {
-                [trial] => format!("a trial ({trial})"),
-                trials => format!("{} trials", trials.len()),
+                Kind::Outage => "received nothing of what was sent, and that counts as lost",
             };
-            let often = if count > 1 { format!(", {count} times, the longest") } else { "".into() };
-            let what = match is_repeated {
-                true => "was broken off and run once more",
-                false => "went on, and what was lost in it is counted",
-            };
-            Some(Reason {
-                code: if is_repeated { "trial_repeated" } else { "contact_lost" },
-                text: format!(
-                    "{which} {what}: no contact with the far end for {silent:.1} s from {at:.1} s \
-                     on{often}"
+            let text = match mine.count() {
+                1 => format!("the trial '{name}' {what}: for {lasts:.1} s{at}"),
+                count => format!(
+                    "interruptions: {count}; at the longest the trial '{name}' {what}: for \
+                     {lasts:.1} s{at}"
                 ),
-                step: None,
-            })
+            };
+            Some(Reason { code: kind.code(), text, step: None })
         };
-        [true, false].into_iter().filter_map(of).collect()
+        kinds.into_iter().filter_map(finding).collect()
     }
 
     fn look_at_counts(&mut self, trial: &Trial, seen: &Observation) {
@@ -149,16 +179,44 @@ impl<'a> Watched<'a> {
     }
 }
 
+impl Watched<'_> {
+    fn observe(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let seen = self.bed.run(trial)?;
+        let noted = |one: &fp_model::Interruption| Interrupted {
+            trial: trial.name.clone(),
+            kind: if one.is_repeated { Kind::Repeated } else { Kind::ContactLost },
+            at: Some(one.at),
+            lasts: one.silent,
+        };
+        self.interrupted.extend(seen.interruptions.iter().map(noted));
+        Ok(seen)
+    }
+
+    /// Notes times in which a stream was interrupted and no silence of the ends has been noted that
+    /// explains it: whether there is one.
+    fn note_outages(&mut self, trial: &Trial, seen: &Observation, kind: Kind) -> bool {
+        if seen.interruptions.iter().any(|one| !one.is_repeated) {
+            return false;
+        }
+        let Some(longest) = outage::longest(trial, seen) else { return false };
+        let (name, at, lasts) = (trial.name.clone(), longest.at, longest.lasts);
+        self.interrupted.push(Interrupted { trial: name, kind, at, lasts });
+        true
+    }
+}
+
 impl Testbed for Watched<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        let seen = self.bed.run(trial)?;
+        let mut seen = self.observe(trial)?;
+        if self.repeats_outages && self.note_outages(trial, &seen, Kind::Repeated) {
+            seen = self.observe(trial)?;
+        }
+        self.note_outages(trial, &seen, Kind::Outage);
         let fastest = seen.flows.iter().filter_map(frames_s).fold(0.0, f64::max);
         if fastest > FAST_FRAMES_S {
             self.near.add(seen.near.packet_sockets_refused, fastest);
             self.far.add(seen.far.packet_sockets_refused, fastest);
         }
-        let named = |one: &Interruption| (trial.name.clone(), *one);
-        self.interrupted.extend(seen.interruptions.iter().map(named));
         self.look_at_counts(trial, &seen);
         self.look_at_code_points(trial, &seen);
         Ok(seen)

@@ -7,7 +7,9 @@
 
 extern crate alloc;
 
+mod broken_off;
 mod connections;
+pub mod contact;
 mod evidence;
 mod frame_sizes;
 mod frames_report;
@@ -24,6 +26,7 @@ pub use connections::{
     FramePorts, HeldConnections, PortRange, RetransmittedSegments, StoppedConnections, TcpStates,
     TimeSummary,
 };
+pub use contact::Interruption;
 pub use evidence::{Evidence, Recorder, Replay};
 pub use frame_sizes::{FrameSizes, FrameSizesError};
 pub use frames_report::{
@@ -32,8 +35,8 @@ pub use frames_report::{
 };
 pub use observation::{
     ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Emulation, FlowReport,
-    HostFacts, Interruption, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample,
-    TcpReport, TesterHealth,
+    HostFacts, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport,
+    TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};

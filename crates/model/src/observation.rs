@@ -7,7 +7,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::trial::{is_default, nanos, nanos_if_known};
-use crate::{ConnectionsReport, Dscp, FramesReport, Rate};
+use crate::{ConnectionsReport, Dscp, FramesReport, Interruption, Rate};
 
 /// One report for each flow of the trial, in the trial's order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,11 +21,11 @@ pub struct Observation {
     /// `None` where the far end does not tell, and where there is one clock for both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<Clocks>,
-    /// When one end was not heard by the other for longer than a sender may go on for.
+    /// When an end did not hear the other for [`DEAD_MAN`](crate::contact::DEAD_MAN) or longer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interruptions: Vec<Interruption>,
-    /// So long after its start the trial was broken off: the flows are as far as both ends had told of
-    /// them until then, without what an end tells only when all is over.
+    /// When the trial was broken off, from its start. The flows then have what both ends had reported
+    /// until that time, without what an end reports only at the end of a trial.
     #[serde(
         rename = "broken_off_ns",
         with = "nanos_if_known",
@@ -33,20 +33,6 @@ pub struct Observation {
         skip_serializing_if = "Option::is_none"
     )]
     pub broken_off: Option<Duration>,
-}
-
-/// A time in which the far end was not heard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interruption {
-    /// After the start of the trial.
-    #[serde(rename = "at_ns", with = "nanos")]
-    pub at: Duration,
-    #[serde(rename = "silent_ns", with = "nanos")]
-    pub silent: Duration,
-    /// The trial was broken off by it and run once more: this is of the first attempt, and what is
-    /// observed is of the second.
-    #[serde(rename = "repeated")]
-    pub is_repeated: bool,
 }
 
 impl Observation {

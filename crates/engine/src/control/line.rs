@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use fp_model::contact::GIVEN_UP_AFTER;
 use fp_model::{Load, Time};
 
 use super::channel::{Channel, ChannelError};
@@ -66,7 +67,6 @@ pub(crate) type Hear = Box<dyn FnMut(Result<Message, LineError>) -> ControlFlow<
 const HEARTBEAT: Duration = Duration::from_millis(250);
 /// A little longer, so that the answers to the near end's pings usually do for a heartbeat.
 const PULSE: Duration = Duration::from_millis(300);
-pub(crate) const SILENCE_MAX: Duration = Duration::from_millis(2500);
 /// The first exchanges, by which the far end's clock is known before the first trial.
 const FIRST_EXCHANGES: u32 = 8;
 const FIRST_HEARTBEAT: Duration = Duration::from_millis(4);
@@ -192,7 +192,7 @@ impl Keeper {
         }
         self.exchange_pulses();
         let now = clock::now();
-        let patience = SILENCE_MAX.max(self.lease.patience());
+        let patience = GIVEN_UP_AFTER.max(self.lease.patience());
         let given_up_at = self.lease.last_sign_of_life() + patience;
         if now >= given_up_at {
             return Err(LineError::Silent(patience));

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use fp_model::{Direction, HostFacts, TesterHealth, Trial};
+use fp_model::{Direction, HostFacts, Interruption, TesterHealth, Trial};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +70,8 @@ pub(crate) enum Message {
     Prepare {
         trial: u64,
         spec: Trial,
-        /// How long the trial goes on though the near end is silent. No sender of the far end does:
-        /// it pauses.
+        /// How long the trial goes on though the near end is silent. A sender of the far end pauses
+        /// until it hears the near end again.
         #[serde(default, skip_serializing_if = "is_zero")]
         patience_ms: u64,
     },
@@ -82,7 +82,14 @@ pub(crate) enum Message {
     /// Far to near, about seven times a second for each flow.
     Progress { trial: u64, flow: usize, stretch: usize, seen: Seen },
     /// Far to near: its half of each flow.
-    Done { trial: u64, halves: Vec<Half>, health: TesterHealth },
+    Done {
+        trial: u64,
+        halves: Vec<Half>,
+        health: TesterHealth,
+        /// When the far end did not hear the near end, in a trial that was to go on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        silences: Vec<Interruption>,
+    },
     /// Far to near: a sentence on why there will be no result.
     Failed {
         trial: u64,
@@ -303,7 +310,8 @@ mod tests {
         frames.gaps.lateness.log2_bins_us = vec![1, 2];
         let half = crate::half::FramesSenderHalf { frames, ..Default::default() };
         let halves = vec![Half::FramesSender(Box::new(half))];
-        let done = Message::Done { trial: 1, halves, health: TesterHealth::default() };
+        let health = TesterHealth::default();
+        let done = Message::Done { trial: 1, halves, health, silences: Vec::new() };
         let framed = encode(&done).unwrap();
         assert_eq!(decode::<Message>(&framed[4..]), Ok(done));
     }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use fp_model::{Direction, Family, FlowSpec, TesterHealth, Time, Trial};
+use fp_model::contact::GIVEN_UP_AFTER;
+use fp_model::{Direction, Family, FlowSpec, Interruption, TesterHealth, Time, Trial};
 use fp_net::swarm::Stop;
 use rustls::ServerConnection;
 
@@ -18,16 +19,14 @@ use super::tally::Happened;
 use super::{House, admission};
 use crate::Lease;
 use crate::control::channel::{Channel, ChannelError};
-use crate::control::line::{End, Line, LineError, SILENCE_MAX};
+use crate::control::line::{End, Line, LineError};
 use crate::control::message::{
     Admission, Door, Entry, Hello, Message, PROTOCOL, TO_FAR_MAX_BYTES, common_protocol,
 };
 use crate::control::pairing::Token;
 use crate::control::pulse::Pulse;
 use crate::control::{host_facts, socket};
-use crate::flow::{
-    self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows, heeds_silence,
-};
+use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
 use crate::os::{clock, interfaces, random};
 use crate::swarm;
@@ -175,18 +174,13 @@ struct Session<'a> {
     line: Line,
 }
 
-/// What of the patience that is asked for a trial gets: one whose senders do not heed a silence, gets
-/// none.
-fn patience_for(spec: &Trial) -> Duration {
-    let heeds = |flow: &FlowSpec| heeds_silence(&flow.load);
-    if spec.flows.iter().all(heeds) { Lease::PATIENCE_MAX } else { Duration::ZERO }
-}
-
 struct RunningTrial {
     id: u64,
     flows: RunningFlows,
     halves: Vec<Option<Half>>,
     health: TesterHealth,
+    /// By this end's clock, once the near end has said it.
+    starts_at: Option<Time>,
 }
 
 struct Over {
@@ -251,7 +245,7 @@ impl<'a> Session<'a> {
                 Ok(Mail::Line(Err(error))) => break Why::Line(error),
                 Ok(Mail::Flow { trial, flow, news }) => self.on_news(trial, flow, news),
                 Err(RecvTimeoutError::Timeout) if !self.line.is_over() => {}
-                Err(_) => break Why::Line(LineError::Silent(SILENCE_MAX)),
+                Err(_) => break Why::Line(LineError::Silent(GIVEN_UP_AFTER)),
             }
         };
         self.lease.stop();
@@ -262,7 +256,8 @@ impl<'a> Session<'a> {
     fn on_message(&mut self, message: Message) -> Result<(), LineError> {
         match message {
             Message::Prepare { trial, spec, patience_ms } => {
-                self.lease.bear(Duration::from_millis(patience_ms).min(patience_for(&spec)));
+                let granted = spec.survives_silence().then(|| Duration::from_millis(patience_ms));
+                self.lease.bear(granted.unwrap_or_default());
                 self.prepare(trial, &spec);
             }
             Message::Start { trial, at_ns } => self.start(trial, Time::from_nanos(at_ns)),
@@ -302,7 +297,9 @@ impl<'a> Session<'a> {
             .map_err(|error| format!("no thread could be started: {error}"))?;
         let halves = (0..count).map(|_| None).collect();
         let health = TesterHealth::default();
-        self.running = Some(RunningTrial { id: trial, flows, halves, health });
+        // What was silent before is not of this trial.
+        self.lease.take_silences();
+        self.running = Some(RunningTrial { id: trial, flows, halves, health, starts_at: None });
         Ok(doors)
     }
 
@@ -353,8 +350,11 @@ impl<'a> Session<'a> {
     fn start(&mut self, trial: u64, at: Time) {
         let now = clock::now();
         let soon = at <= now + OPENING_MAX && now <= at + OPENING_MAX;
-        match &self.running {
-            Some(running) if running.id == trial && soon => running.flows.start(at),
+        match &mut self.running {
+            Some(running) if running.id == trial && soon => {
+                running.starts_at = Some(at);
+                running.flows.start(at);
+            }
             Some(running) if running.id == trial => {
                 self.fail(trial, format!("it was to start {:?} ahead", at.since(now)), false);
             }
@@ -398,13 +398,23 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The silences of the near end in a trial that outlived them, from its start.
+    fn silences_since(&self, start: Time) -> Vec<Interruption> {
+        let silences = self.lease.take_silences();
+        if self.lease.patience().is_zero() {
+            return Vec::new();
+        }
+        silences.iter().map(|silence| silence.seen_from(start, false)).collect()
+    }
+
     fn tell_if_complete(&mut self) {
         let complete = self.running.take_if(|running| running.halves.iter().all(Option::is_some));
-        if let Some(RunningTrial { id, halves, health, .. }) = complete {
+        if let Some(RunningTrial { id, halves, health, starts_at, .. }) = complete {
             let mut halves: Vec<Half> = halves.into_iter().flatten().collect();
             Half::bound_runs(&mut halves);
             self.house.tally.count(Happened::TrialDone);
-            self.line.say(Message::Done { trial: id, halves, health });
+            let silences = self.silences_since(starts_at.unwrap_or_else(clock::now));
+            self.line.say(Message::Done { trial: id, halves, health, silences });
         }
     }
 }

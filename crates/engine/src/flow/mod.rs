@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fp_model::{FlowSpec, Load, TcpEngine, TesterHealth, Time, Timing};
+use fp_model::{FlowSpec, TesterHealth, Time, Timing};
 use fp_net::swarm::{Role, Stop};
 
 use crate::Lease;
@@ -100,16 +100,6 @@ pub(crate) struct RunningFlows {
     lease: Lease,
     starts: Vec<Sender<Time>>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// Whether a far end that sends such a load pauses while the near end is not heard, so that a trial
-/// of it may go on through an outage.
-pub(crate) const fn heeds_silence(load: &Load) -> bool {
-    match load {
-        Load::Frames(_) | Load::Probes(_) => true,
-        Load::Tcp(load) => matches!(load.engine, TcpEngine::Kernel),
-        Load::Bursts(_) | Load::Connections(_) => false,
-    }
 }
 
 /// How long a flow may take until its two ends have met.

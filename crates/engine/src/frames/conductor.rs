@@ -38,7 +38,7 @@ struct Podium {
 #[derive(Debug)]
 struct Part {
     sender: FrameSender,
-    /// Of a far end: while the near end is not heard, nothing leaves.
+    /// True at a far end: frames that are due while the near end is not heard do not leave.
     heeds_silence: bool,
     /// To the flow's own thread; `None`: this is the one.
     told: Option<Sender<Told>>,
@@ -71,7 +71,7 @@ impl Conductor {
         progress: &mut dyn FnMut(usize, SenderSlot),
     ) -> Result<FramesSenderHalf, FrameError> {
         let sender = FrameSender::new(proven, stream, timing, start)?;
-        // Those that share a conductor are of one end.
+        // All flows that share a conductor belong to the same end.
         match self.join(sender, lease.is_far()) {
             Joined::Conducts(sender) => self.conduct(*sender, lease, progress),
             Joined::Follows(told) => follow(&told, progress),

@@ -33,7 +33,6 @@ pub(super) struct FrameSender {
     slots: Vec<SenderSlot>,
     /// In the beat that is not.
     sent_bytes: u64,
-    withheld_frames: u64,
 }
 
 impl FrameSender {
@@ -61,7 +60,6 @@ impl FrameSender {
             beats: timing.beats(),
             slots: Vec::new(),
             sent_bytes: 0,
-            withheld_frames: 0,
         })
     }
 
@@ -73,8 +71,7 @@ impl FrameSender {
         let sent_by = self.outlet.sent_by();
         let packet_sockets_refused = self.outlet.packet_sockets_refused();
         let frames = self.departures.finish(sent_by);
-        let withheld_frames = self.withheld_frames;
-        FramesSenderHalf { frames, packet_sockets_refused, withheld_frames, slots: self.slots }
+        FramesSenderHalf { frames, packet_sockets_refused, slots: self.slots }
     }
 
     /// When there is something to do; `None` when the flow is over.
@@ -104,7 +101,7 @@ impl FrameSender {
         if let Some(count) = self.pending.take(passed, slot.end, &mut together) {
             self.sent_bytes += match may_send {
                 true => self.send_frames(&together[..count], now)?,
-                false => self.withhold(&together[..count], now),
+                false => self.count_as_lost(&together[..count], now),
             };
             return Ok(None);
         }
@@ -136,7 +133,8 @@ impl FrameSender {
                     let frame_bytes = self.schedule.sizes().of(first.sequence);
                     return Err(FrameError::FrameTooLong { frame_bytes });
                 }
-                // The path under test begins at the host's own interface.
+                // No route, or an interface that is down: the path under test begins at the host's
+                // own interface, so that the frame is lost on it.
                 Err(error) if udp::is_without_a_way(&error) => {
                     sent_bytes += self.departures.on_departure(*first, now.since(self.start));
                     (waiting, tries) = (others, 0);
@@ -154,10 +152,9 @@ impl FrameSender {
         Ok(sent_bytes)
     }
 
-    /// Counts frames that may not leave as sent, and so as lost: they were to cross a path that
-    /// nothing is heard over.
-    fn withhold(&mut self, together: &[Due], now: Time) -> u64 {
-        self.withheld_frames += together.len() as u64;
+    /// Counts frames as sent that may not leave, so that they count as lost: they were due on a path
+    /// over which the peer is not heard.
+    fn count_as_lost(&mut self, together: &[Due], now: Time) -> u64 {
         let left_at = now.since(self.start);
         together.iter().map(|due| self.departures.on_departure(*due, left_at)).sum()
     }

@@ -174,7 +174,7 @@ impl Sender {
                 continue;
             }
             if lease.is_far() && !lease.is_heard(now) {
-                // Nothing is added to what is under way until the near end is heard again.
+                // Nothing more is handed to the kernel until the near end is heard again.
                 wait(&[], SAMPLE_INTERVAL).map_err(TcpError::Watch)?;
                 continue;
             }

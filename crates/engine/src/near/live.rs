@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fp_model::{
-    Event, FlowReport, FlowSpec, FramesReport, Load, Observation, Sample, Slot, TcpReport, Trial,
-};
+use fp_model::{Event, Load, Observation, Sample, Slot, Trial};
 
 use super::join::{counted, sample};
 use crate::control::message::Seen;
@@ -70,54 +68,8 @@ impl<'a> Live<'a> {
         Some(Event::Sampled { flow, direction, sample })
     }
 
-    /// The trial as far as both ends have told of all its flows, if it is one of frames and TCP.
+    /// The trial as far as both ends have told of all its flows.
     pub(super) fn broken_off(self) -> Option<Observation> {
-        let told = |samples: &Vec<Sample>| samples.last().map_or(Duration::ZERO, Sample::ends);
-        let until = self.samples.iter().map(told).min().filter(|until| !until.is_zero())?;
-        let flows = self.trial.flows.iter().zip(self.samples);
-        let flows = flows.map(|(spec, mut series)| {
-            series.retain(|slot| slot.ends() <= until);
-            half_report(spec, series)
-        });
-        let flows = flows.collect::<Option<_>>()?;
-        Some(Observation { flows, broken_off: Some(until), ..Observation::default() })
-    }
-}
-
-/// What a series tells of a flow whose ends have not told of all.
-fn half_report(spec: &FlowSpec, series: Vec<Sample>) -> Option<FlowReport> {
-    let sum = |of: fn(&Sample) -> Option<u64>, is_whole: bool| {
-        let slots = series.iter().filter(|slot| slot.steady || is_whole);
-        slots.filter_map(of).fold(0, u64::saturating_add)
-    };
-    let steady = series.iter().filter(|slot| slot.steady);
-    let lasts: Duration = steady.map(|slot| slot.lasts).sum();
-    match &spec.load {
-        Load::Frames(load) => {
-            let lengths = load.sizes.lengths().len() as u64;
-            let frames =
-                |bytes: u64| bytes.saturating_mul(lengths) / load.sizes.cycle_bytes().max(1);
-            let sent_bytes = sum(|slot| slot.sent_bytes, false);
-            // What was under way when the slots were cut arrives in the next one.
-            let received_bytes = sum(|slot| slot.received_bytes, false).min(sent_bytes);
-            Some(FlowReport::Frames(FramesReport {
-                planned_frames: frames(sent_bytes),
-                sent_frames: frames(sent_bytes),
-                sent_bytes,
-                sent_in: lasts,
-                received_frames: frames(received_bytes),
-                received_bytes,
-                received_in: Some(lasts),
-                series,
-                ..FramesReport::default()
-            }))
-        }
-        Load::Tcp(_) => Some(FlowReport::Tcp(TcpReport {
-            connections: Vec::new(),
-            whole_good_bytes: sum(|slot| slot.received_bytes, true),
-            whole_until: series.last().map_or(Duration::ZERO, Sample::ends),
-            series,
-        })),
-        Load::Probes(_) | Load::Bursts(_) | Load::Connections(_) => None,
+        Observation::of_broken_off(self.trial, self.samples)
     }
 }

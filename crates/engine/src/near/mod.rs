@@ -14,7 +14,8 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use fp_model::{Abort, Event, Family, HostFacts, Observation, Testbed, Time, Trial};
+use fp_model::contact::DEAD_MAN;
+use fp_model::{Abort, Event, Family, HostFacts, Interruption, Observation, Testbed, Time, Trial};
 use fp_net::swarm::Stop;
 
 pub use connect::ConnectError;
@@ -247,8 +248,14 @@ impl Testbed for LiveTestbed {
         }
         let began = clock::now();
         let mut outcome = self.attempt(trial);
+        let broken_off_at = clock::now();
         if matches!(outcome, Err(Failure::Unheard(_))) && self.is_heard_again() {
-            let broken_off = self.interruptions(began, true);
+            let mut broken_off = self.interruptions(began, true);
+            if broken_off.is_empty() {
+                // The far end alone did not hear the other.
+                let at = broken_off_at.since(began).saturating_sub(DEAD_MAN);
+                broken_off.push(Interruption { at, silent: DEAD_MAN, is_repeated: true });
+            }
             outcome = self.attempt(trial).map(|mut seen| {
                 seen.interruptions.splice(0..0, broken_off);
                 seen

@@ -15,7 +15,6 @@ use crate::control::line::End;
 use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
 use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
-use crate::lease::Silence;
 use crate::os::clock;
 use crate::swarm;
 
@@ -30,6 +29,8 @@ pub(super) struct Gathered {
     near: Vec<Option<Half>>,
     near_health: TesterHealth,
     far: Option<(Vec<Half>, TesterHealth)>,
+    /// When the far end did not hear this one.
+    silences: Vec<Interruption>,
 }
 
 /// Why a trial gave no observation.
@@ -39,7 +40,7 @@ pub(super) enum Failure {
     Unheard(Abort),
 }
 
-/// The first that lets a trial go on in silence.
+/// The first protocol version in which a trial can go on in silence.
 const PATIENT_PROTOCOL: u32 = 5;
 /// How soon a stop is noticed.
 pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
@@ -65,27 +66,23 @@ impl LiveTestbed {
             offset_ns: began.offset_ns(),
             error: began.error_since(at, &self.line.far_clock(), clock::now()),
         };
+        let silences = gathered.silences.clone();
         let mut observation = self.joined(trial, gathered, clocks)?;
         observation.interruptions = self.interruptions(at, false);
+        observation.interruptions.extend(silences);
         Ok(observation)
     }
 
-    /// How long such a trial may go on in silence: none of which a sender at the far end would go on
-    /// too, and with a far end that knows of it.
+    /// How long such a trial may go on in silence, if the far end knows how.
     fn patience_for(&self, trial: &Trial) -> Duration {
-        let heeds = trial.flows.iter().all(|flow| flow::heeds_silence(&flow.load));
-        if heeds && self.far_protocol >= PATIENT_PROTOCOL { self.patience } else { Duration::ZERO }
+        let survives = trial.survives_silence() && self.far_protocol >= PATIENT_PROTOCOL;
+        if survives { self.patience } else { Duration::ZERO }
     }
 
-    /// The silences of the far end since the trial began.
+    /// The silences of the far end since the last trial.
     pub(super) fn interruptions(&self, began: Time, is_repeated: bool) -> Vec<Interruption> {
-        let silences = self.lease.silences_after(began);
-        let interruption = |silence: Silence| Interruption {
-            at: silence.from.since(began),
-            silent: silence.until.since(silence.from),
-            is_repeated,
-        };
-        silences.into_iter().map(interruption).collect()
+        let silences = self.lease.take_silences();
+        silences.iter().map(|silence| silence.seen_from(began, is_repeated)).collect()
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {
@@ -183,7 +180,8 @@ impl LiveTestbed {
         at: Time,
     ) -> Result<Gathered, Failure> {
         let lasts = lasts(trial);
-        // What was said in a silence comes when TCP tries once more, up to as long as it lasted later.
+        // What the far end says in an outage arrives when TCP retransmits it: its timer has doubled to
+        // at most the length of the outage by then.
         let deadline = at + lasts + lasts.mul_f64(DRIFT) + ANSWER_MAX + 2 * self.lease.patience();
         let mut live = Live::of(trial);
         let gathered = self.gather_until(trial, flows, deadline, &mut live);
@@ -204,6 +202,7 @@ impl LiveTestbed {
             near: (0..flows.count()).map(|_| None).collect(),
             near_health: TesterHealth::default(),
             far: None,
+            silences: Vec::new(),
         };
         let mut winding = None;
         while !gathered.is_complete() {
@@ -231,8 +230,9 @@ impl LiveTestbed {
         let (flow, stretch, seen) = match told {
             Told::Far(Message::Progress { flow, stretch, seen, .. }) => (flow, stretch, seen),
             Told::Flow { flow, news: News::Progress { stretch, seen } } => (flow, stretch, seen),
-            Told::Far(Message::Done { halves, health, .. }) => {
+            Told::Far(Message::Done { halves, health, silences, .. }) => {
                 gathered.far = Some((halves, health));
+                gathered.silences = silences;
                 return Ok(());
             }
             Told::Flow { flow, news: News::Over(Ok(ended)) } => {

@@ -18,8 +18,9 @@ use super::values::seed;
 use super::{Exit, Failure, document};
 use crate::network;
 
-/// Longer than it takes to change a cable or for a router to find another way.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a performance test goes on in an outage: longer than it takes to change a cable, or for a
+/// routing protocol to find another path.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How the far end is reached.
 #[derive(Debug, clap::Args)]
@@ -44,9 +45,9 @@ pub(crate) struct ReachArgs {
     /// Use IPv6
     #[arg(short = '6', long = "ipv6")]
     ipv6: bool,
-    /// How long a trial goes on though the far end is not heard, with what is lost by then in its
-    /// figures: 30s in flow and y1564; elsewhere, and with 0s, a trial that an outage breaks off is run
-    /// once more
+    /// How long a trial goes on through an outage, which its figures then contain: 30s in flow and
+    /// y1564. With 0s, as in all other methods, an outage of 0.75 s interrupts the trial, which is
+    /// repeated, and one of 2.5 s ends the run
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     patience: Option<Duration>,
     #[command(flatten)]
@@ -77,7 +78,7 @@ impl ReachArgs {
         self.aborts = true;
     }
 
-    /// Has the trials of a method whose figures are to hold what an outage loses go on through it.
+    /// For methods whose figures are to contain outages: their trials go on through them.
     pub(crate) fn go_on_through_outages(&mut self) {
         self.patience.get_or_insert(PATIENCE);
     }

@@ -1,11 +1,14 @@
 //! `fullpipe sim`: a method in virtual time over the same network file as the lab.
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use clap::Subcommand;
 use fp_model::{Family, HostFacts, Testbed};
 use fp_net::sim::SimTestbed;
 
 use super::measure::{self, Ends, Measured, OutputArgs, Progress, Watcher};
+use super::reach::PATIENCE;
 use super::rfc6349::MethodArgs;
 use super::values::seed;
 use super::y1564::SimulatedArgs;
@@ -57,6 +60,9 @@ struct Simulated<M: clap::Args> {
     save: bool,
     #[command(flatten)]
     method: M,
+    /// How long its trials go on in an outage.
+    #[arg(skip)]
+    patience: Duration,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -68,12 +74,16 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         }
         Method::Flow(mut flows) => {
             flows.output.progress = Progress::Directions;
+            flows.patience = PATIENCE;
             flows.run(&args.net, flow::MethodArgs::measure)
         }
         Method::Rfc2544(tests) => {
             tests.run(&args.net, |method, ends, bed| method.measure(ends, bed))
         }
-        Method::Y1564(test) => test.run(&args.net, |method, ends, bed| method.measure(ends, bed)),
+        Method::Y1564(mut test) => {
+            test.patience = PATIENCE;
+            test.run(&args.net, |method, ends, bed| method.measure(ends, bed))
+        }
         Method::Burst(test) => test.run(&args.net, burst::MethodArgs::measure),
         Method::Rfc7640(tests) => tests.run(&args.net, rfc7640::MethodArgs::measure),
         Method::Stress(test) => {
@@ -135,7 +145,9 @@ impl<M: clap::Args> Simulated<M> {
             )));
         }
         let mut watcher = Watcher::new(&self.output);
-        let bed = SimTestbed::new(&path, self.seed).with_events(move |event| watcher.see(&event));
+        let bed = SimTestbed::new(&path, self.seed)
+            .with_patience(self.patience)
+            .with_events(move |event| watcher.see(&event));
         let host = HostFacts {
             name: String::from("simulation"),
             version: String::from(env!("CARGO_PKG_VERSION")),

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod burst;
+mod cable;
 #[path = "../cases/mod.rs"]
 mod cases;
 mod command_line;

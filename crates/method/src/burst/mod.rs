@@ -47,7 +47,7 @@ const HELD_FRAMES: u64 = 4;
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let (rtt, report) = (Duration::ZERO, Report::default());
-    let mut bed = Watched::over(bed);
+    let mut bed = Watched::over(bed).repeating_outages();
     let mut run = Run { plan, bed: &mut bed, rtt, health: Health::default(), report };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;

@@ -47,7 +47,7 @@ service level; ITU-T Y.1564 is made for that.";
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed);
+    let mut bed = Watched::over(bed).repeating_outages();
     let mut run = Run {
         plan,
         bed: &mut bed,

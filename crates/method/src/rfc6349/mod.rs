@@ -31,7 +31,7 @@ pub use verdict::is_met;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed);
+    let mut bed = Watched::over(bed).repeating_outages();
     let (report, health) = (Report::default(), Health::default());
     let mut run = Run { plan, bed: &mut bed, report, health };
     let end = steps(&mut run);

@@ -114,6 +114,9 @@ pub(super) fn judge(
     if !failed && !is_open && finished {
         reasons.extend(carried(plan, &judged));
     }
+    if !failed {
+        reasons.extend(walked_short(plan, steps));
+    }
     reasons.extend(remarks(steps));
     let status = match (finished, invalid, failed, is_open) {
         (false, ..) => Status::Aborted,
@@ -457,6 +460,35 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
     };
     steps.iter().enumerate().filter_map(remark).collect()
+}
+
+/// Rows of the window walk are not judged, but some that for certain carries less of what its windows
+/// allow than is asked of the full window shows that something kept it from carrying more.
+fn walked_short(plan: &Plan, steps: &[Step]) -> Option<Reason> {
+    let asked = plan.thresholds.throughput_percent / 100.0;
+    let part = |step: &TcpStep| {
+        step.throughput_l4.as_bps() as f64 / step.judged.assured_l4.as_bps().max(1) as f64
+    };
+    let is_short = |step: &TcpStep| {
+        let most = step.judged.throughput_l4_bounds.map(|[_, most]| most);
+        let needed = step.judged.assured_l4.scaled(asked);
+        !step.judged.overfills && most.is_some_and(|most| most < needed)
+    };
+    let walked = || tcp_steps(steps).filter(|(_, step)| step.role == Role::Walk && is_short(step));
+    let (place, least) = walked().min_by(|(_, a), (_, b)| part(a).total_cmp(&part(b)))?;
+    let others = match walked().count() {
+        1 => String::new(),
+        count => format!(" (the least of {count} such rows)"),
+    };
+    let text = format!(
+        "window walk, {}, {:.0} % of the window: {} where its windows allow {}{others}; the walk is \
+         not judged",
+        least.direction,
+        100.0 * least.window_fraction,
+        mbps(least.throughput_l4),
+        mbps(least.judged.assured_l4)
+    );
+    Some(Reason { code: "walk_short", text, step: Some(place) })
 }
 
 fn shows_the_queue(step: &TcpStep) -> bool {

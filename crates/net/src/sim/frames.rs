@@ -149,7 +149,8 @@ mod tests {
         let dscp = Dscp::new(46).unwrap();
         let flow = FlowSpec::new(Direction::Download, Family::Ipv4, dscp, load);
         let trial = Trial { name: String::from("test"), flows: vec![flow], timing: TIMING };
-        let mut seen = SimTestbed::new(&path, 1).run(&trial).unwrap();
+        let bed = SimTestbed::new(&path, 1).with_patience(Duration::from_secs(60));
+        let mut seen = { bed }.run(&trial).unwrap();
         let Some(FlowReport::Frames(report)) = seen.flows.pop() else { panic!("{seen:?}") };
         report
     }

@@ -6,6 +6,7 @@
 
 mod bursts;
 mod connections;
+mod contact;
 mod flow;
 mod frames;
 mod host;
@@ -20,9 +21,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::{Abort, Event, Observation, Slot, Testbed, Time, Trial};
+use fp_model::{Abort, Event, FlowReport, Observation, Slot, Testbed, Time, Trial};
 
 use crate::path::PathSpec;
+use contact::{Contact, Outcome};
 use flow::Flow;
 use network::{Happening, Network};
 
@@ -34,12 +36,20 @@ pub use trouble::{ClockTrouble, HostTrouble, Intake, Part, Severity, Stops, Trou
 /// seed, path and trials give the same observations.
 pub struct SimTestbed {
     network: Network,
+    contact: Contact,
+    /// What was seen of the last trial, if it was broken off.
+    broken_off: Option<Observation>,
     watcher: Option<Box<dyn FnMut(Event) + Send>>,
 }
 
 impl SimTestbed {
     pub fn new(path: &PathSpec, seed: u64) -> Self {
-        Self { network: Network::new(path, seed), watcher: None }
+        Self {
+            network: Network::new(path, seed),
+            contact: Contact::over(path),
+            broken_off: None,
+            watcher: None,
+        }
     }
 
     /// Tells `watcher` of each trial, each slot and each observation, as fast as they come.
@@ -52,6 +62,14 @@ impl SimTestbed {
     #[must_use]
     pub fn with_trouble(mut self, trouble: Trouble) -> Self {
         self.network.trouble(trouble);
+        self
+    }
+
+    /// Has trials go on through silences of up to `patience`, as far as their loads allow, instead of
+    /// being broken off and repeated.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Duration) -> Self {
+        self.contact.patience = patience;
         self
     }
 
@@ -143,6 +161,51 @@ impl SimTestbed {
 
 impl Testbed for SimTestbed {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        let mut interruptions = Vec::new();
+        loop {
+            let (start, mut observation) = self.attempt(trial)?;
+            let run = start..self.network.now();
+            let (why, at) = match self.contact.outcome(run, trial.survives_silence()) {
+                Outcome::BrokenOff(broken_off, heard_again) if interruptions.is_empty() => {
+                    self.network.pass_to(heard_again);
+                    interruptions = broken_off;
+                    continue;
+                }
+                Outcome::Whole(silences, heard_again) => {
+                    self.network.pass_to(heard_again);
+                    interruptions.extend(silences);
+                    observation.interruptions = interruptions;
+                    return Ok(observation);
+                }
+                Outcome::BrokenOff(_, at) => (Abort::Lost(UNHEARD.into()), at),
+                Outcome::Lost(why, at) => (why, at),
+            };
+            self.broken_off = until(trial, &observation, at.since(start));
+            self.network.pass_to(at);
+            return Err(why);
+        }
+    }
+
+    fn broken_off(&mut self) -> Option<Observation> {
+        self.broken_off.take()
+    }
+}
+
+/// Why a trial that was broken off twice is given up.
+const UNHEARD: &str = "the far end was not heard for so long that the trial was broken off twice";
+
+/// The trial as far as both ends could tell of it by this time.
+fn until(trial: &Trial, seen: &Observation, at: Duration) -> Option<Observation> {
+    let slots = |flow: &FlowReport| {
+        let series = flow.series().iter().copied();
+        series.filter(|slot| slot.ends() <= at).collect::<Vec<_>>()
+    };
+    Observation::of_broken_off(trial, seen.flows.iter().map(slots).collect())
+}
+
+impl SimTestbed {
+    fn attempt(&mut self, trial: &Trial) -> Result<(Time, Observation), Abort> {
+        self.broken_off = None;
         self.network.begin_trial();
         let each = trial.flows.iter().enumerate();
         let flows: Result<Vec<Flow>, Abort> =
@@ -156,7 +219,7 @@ impl Testbed for SimTestbed {
         self.play(trial, &mut flows);
         let observation = self.observation(trial, start, flows);
         self.tell(|| Event::Finished(observation.clone()));
-        Ok(observation)
+        Ok((start, observation))
     }
 }
 

@@ -71,7 +71,8 @@ fn timing(warm_up_s: u64, steady_s: u64) -> Timing {
 
 fn run(path: &PathSpec, flows: Vec<FlowSpec>, timing: Timing, seed: u64) -> Observation {
     let trial = Trial { name: String::from("test"), flows, timing };
-    SimTestbed::new(path, seed).run(&trial).unwrap()
+    let patience = Duration::from_secs(60);
+    SimTestbed::new(path, seed).with_patience(patience).run(&trial).unwrap()
 }
 
 fn tcp_report(report: &FlowReport) -> &TcpReport {
