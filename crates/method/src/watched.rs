@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 
 use core::time::Duration;
 
-use fp_model::{Abort, Dscp, FlowReport, FlowSpec, FramesReport, Observation, Testbed, Trial};
+use fp_model::{
+    Abort, Direction, Dscp, FlowReport, FlowSpec, FramesReport, Observation, Rate, Slots, Testbed,
+    Trial,
+};
 
 use crate::verdict::{Check, Reason, Report};
 use crate::{conservation, outage};
@@ -26,6 +29,8 @@ pub(crate) struct Watched<'a> {
     remarked: Vec<Reason>,
     interrupted: Vec<Interrupted>,
     repeats_outages: bool,
+    /// The trial that was broken off, with what was seen of it.
+    broken_off: Option<(Trial, Observation)>,
 }
 
 /// A trial in which nothing was heard or nothing arrived for a while.
@@ -73,6 +78,7 @@ impl<'a> Watched<'a> {
             remarked: Vec::new(),
             interrupted: Vec::new(),
             repeats_outages: false,
+            broken_off: None,
         }
     }
 
@@ -97,6 +103,7 @@ impl<'a> Watched<'a> {
         report.submit(Check::at_most("counts_conserved", trials, 0.0, "trials"), why);
         report.verdict.reasons.extend(self.remarks());
         report.verdict.reasons.extend(self.interruptions());
+        report.verdict.reasons.extend(self.broken_off.as_ref().map(broken_off));
         report.verdict.heed_findings();
     }
 
@@ -181,7 +188,11 @@ impl<'a> Watched<'a> {
 
 impl Watched<'_> {
     fn observe(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        let seen = self.bed.run(trial)?;
+        let outcome = self.bed.run(trial);
+        if outcome.is_err() {
+            self.broken_off = self.bed.broken_off().map(|seen| (trial.clone(), seen));
+        }
+        let seen = outcome?;
         let noted = |one: &fp_model::Interruption| Interrupted {
             trial: trial.name.clone(),
             kind: if one.is_repeated { Kind::Repeated } else { Kind::ContactLost },
@@ -223,7 +234,7 @@ impl Testbed for Watched<'_> {
     }
 
     fn broken_off(&mut self) -> Option<Observation> {
-        self.bed.broken_off()
+        self.broken_off.as_ref().map(|(_, seen)| seen.clone())
     }
 }
 
@@ -233,6 +244,37 @@ impl Refused {
             self.frames_s = self.frames_s.max(frames_s);
         }
     }
+}
+
+/// What was seen of the trial that ended a run before its time.
+fn broken_off((trial, seen): &(Trial, Observation)) -> Reason {
+    let until = seen.broken_off.unwrap_or_default();
+    let amounts = trial.flows.iter().zip(&seen.flows).filter_map(|(flow, report)| {
+        let received = match report.slots() {
+            Slots::Bytes(slots) => {
+                slots.iter().filter_map(|slot| slot.received_bytes).fold(0, u64::saturating_add)
+            }
+            Slots::Connections(_) => return None,
+        };
+        Some((flow.direction, received))
+    });
+    let amounts: Vec<_> = amounts.collect();
+    let of = |direction: Direction| {
+        let mine = amounts.iter().filter(|(of, _)| *of == direction);
+        let received = mine.clone().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        let mbps = Rate::over(received, until).as_bps() as f64 / 1e6;
+        let megabytes = received as f64 / 1e6;
+        (mine.count() > 0)
+            .then(|| format!(", {direction} {megabytes:.2} MB received, {mbps:.2} Mbit/s"))
+    };
+    let received: String =
+        [Direction::Download, Direction::Upload].into_iter().filter_map(of).collect();
+    let text = format!(
+        "the trial '{}' was broken off after {:.1} s{received}",
+        trial.name,
+        until.as_secs_f64()
+    );
+    Reason { code: "trial_broken_off", text, step: None }
 }
 
 /// How many frames the sender gave to its host in a second.

@@ -20,6 +20,7 @@ mod timing;
 mod trial;
 mod units;
 
+pub use broken_off::Slots;
 pub use connections::{
     AddressRange, Behaviour, Close, ConnectionAddresses, ConnectionsLoad, ConnectionsReport,
     ConnectionsSample, ConnectionsShare, ConnectionsStage, FailedConnections, FirstFailure,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fp_model::{Event, Load, Observation, Sample, Slot, Trial};
+use fp_model::{Event, Load, Observation, Slot, Slots, Trial};
 
 use super::join::{counted, sample};
 use crate::control::message::Seen;
@@ -17,8 +17,8 @@ pub(super) struct Live<'a> {
     waiting: BTreeMap<(usize, usize), Seen>,
     /// By flow: when its last stretch was cut.
     cut: Vec<Duration>,
-    /// By flow: what both ends have told of so far.
-    samples: Vec<Vec<Sample>>,
+    /// By flow: what both ends have reported so far.
+    reported: Vec<Slots>,
 }
 
 impl<'a> Live<'a> {
@@ -29,7 +29,7 @@ impl<'a> Live<'a> {
             slots: trial.timing.beats_per_stretch(),
             waiting: BTreeMap::new(),
             cut: vec![Duration::ZERO; trial.flows.len()],
-            samples: vec![Vec::new(); trial.flows.len()],
+            reported: trial.flows.iter().map(|flow| Slots::none_of(&flow.load)).collect(),
         }
     }
 
@@ -55,6 +55,9 @@ impl<'a> Live<'a> {
             | (Seen::Server(server), Seen::Client(client)) => {
                 let (from, until) = (slots.first()?.start, slots.last()?.end);
                 let sample = counted(from, until, &client, &server);
+                if let Slots::Connections(slots) = &mut self.reported[flow] {
+                    slots.push(sample);
+                }
                 return Some(Event::Counted { flow, direction, sample });
             }
             // Both ends tell of the same.
@@ -64,12 +67,14 @@ impl<'a> Live<'a> {
             Load::Tcp(_) | Load::Connections(_) => sample,
             Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) => sample.of_frames(),
         };
-        self.samples[flow].push(sample);
+        if let Slots::Bytes(slots) = &mut self.reported[flow] {
+            slots.push(sample);
+        }
         Some(Event::Sampled { flow, direction, sample })
     }
 
-    /// The trial as far as both ends have told of all its flows.
+    /// The trial as far as both ends have reported all its flows.
     pub(super) fn broken_off(self) -> Option<Observation> {
-        Observation::of_broken_off(self.trial, self.samples)
+        Observation::of_broken_off(self.trial, self.reported)
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::folder::Folder;
-use crate::result::{Finished, simulated};
+use crate::result::{Finished, number, output, simulated};
 
 const LINE: &str = "line_rate: 100M, queue: {bytes: 300K}";
 const POLICER: &str = "line_rate: 1G, police: {cir: 40M, cbs: 64K}";
@@ -141,4 +141,62 @@ fn pulls_in_many_connections_are_counted() {
     let words = ["--connections", "200", "--ramp-up", "1s", "--steady", "3s", "--ramp-down", "1s"];
     let words = [&words[..], &["--think", "100ms", "--max-handshake", "100ms"]].concat();
     expect_pulls_to_be_counted("stress", LINE, &words, 4000);
+}
+
+/// A cable that stays out from this instant of a trial on: the far end is lost, and what both ends had
+/// reported until then is in the result, from which the same result follows again.
+fn expect_what_was_seen_to_be_kept(method: &str, link: &str, words: &[&str], start_ms: u64) {
+    let folder = Folder::new();
+    let net = network(&folder, link, Some([start_ms, 3_600_000]));
+    let run = simulated(&net, method, words);
+    assert_eq!((run.exit, run.status()), (3, "aborted"), "{method}: {}", run.stderr);
+    let text = run.result["verdict"].to_string();
+    assert!(run.reason_codes().contains(&"far_end_lost"), "{method}: {text}");
+    assert!(run.reason_codes().contains(&"trial_broken_off"), "{method}: {text}");
+    let evidence = run.result["evidence"].as_array().unwrap();
+    let seen = &evidence.last().unwrap()["observation"];
+    let until_s = seen["broken_off_ns"].as_f64().unwrap() / 1e9;
+    let flows = seen["flows"].as_array().unwrap();
+    for flow in flows {
+        let series = flow["series"].as_array().unwrap();
+        let ends = series.iter().map(|slot| {
+            (slot["at_ns"].as_f64().unwrap() + slot["lasts_ns"].as_f64().unwrap()) / 1e9
+        });
+        assert!((ends.fold(0.0, f64::max) - until_s).abs() < 0.01, "{method}: {until_s}");
+    }
+    let file = folder.written("result.json", &run.result.to_string());
+    let again = output(["report", &file, "--json"]);
+    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["verdict"], run.result["verdict"], "{method}");
+    assert_eq!(again["steps"], run.result["steps"], "{method}");
+}
+
+#[test]
+fn a_method_whose_far_end_is_lost_keeps_the_slots_until_then() {
+    let folder = Folder::new();
+    let services = folder.written("services.yaml", SERVICES);
+    let udp = ["-u", "-b", "10M", "-t", "30"];
+    let throughput = ["--tests", "throughput", "--frames", "512", "--no-mtu-row", "--trial", "2s"];
+    let policed = ["--cir", "40M", "--cbs", "64K"];
+    let load = ["--connections", "200", "--ramp-up", "1s", "--steady", "9s", "--ramp-down", "1s"];
+    let load = [&load[..], &["--think", "100ms"]].concat();
+    expect_what_was_seen_to_be_kept("flow", LINE, &udp, 4000);
+    expect_what_was_seen_to_be_kept("flow", LINE, &["-t", "30"], 4000);
+    expect_what_was_seen_to_be_kept("y1564", POLICER, &[&services], 9000);
+    expect_what_was_seen_to_be_kept("test", LINE, &["-t", "5s"], 40_000);
+    expect_what_was_seen_to_be_kept("rfc2544", LINE, &throughput, 4000);
+    expect_what_was_seen_to_be_kept("burst", POLICER, &policed, 3000);
+    expect_what_was_seen_to_be_kept("rfc7640", POLICER, &policed, 4000);
+    expect_what_was_seen_to_be_kept("stress", LINE, &load, 4000);
+}
+
+/// 10 Mbit/s for 4 of 30 s.
+#[test]
+fn a_flow_whose_far_end_is_lost_shows_its_sums_until_then() {
+    let folder = Folder::new();
+    let net = network(&folder, LINE, Some([4000, 3_600_000]));
+    let run = simulated(&net, "flow", &["-u", "-b", "10M", "-t", "30"]);
+    let flow = run.steps("flow")[0];
+    let received = number(flow, "payload_bytes");
+    assert!((received / 5e6 - 1.0).abs() < 0.05, "{flow:#}");
 }

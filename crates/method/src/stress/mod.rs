@@ -45,7 +45,17 @@ pub fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
 
 fn steps(plan: &Plan, bed: &mut dyn Testbed, report: &mut Report) -> Result<(), Abort> {
     let trial = trial(plan);
-    let seen = bed.run(&trial)?;
+    let seen = match bed.run(&trial) {
+        Ok(seen) => seen,
+        Err(abort) => {
+            if let Some([FlowReport::Connections(counted)]) =
+                bed.broken_off().as_ref().map(|seen| seen.flows.as_slice())
+            {
+                report.steps.push(Step::Stress(step(plan, counted)));
+            }
+            return Err(abort);
+        }
+    };
     let [FlowReport::Connections(counted)] = seen.flows.as_slice() else {
         return Err(mismatch(&trial));
     };
