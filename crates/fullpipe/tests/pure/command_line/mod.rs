@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compare;
+mod defaults;
 mod documents;
 mod evidence;
 mod history;
