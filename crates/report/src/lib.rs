@@ -22,7 +22,7 @@ use fp_method::verdict::{Check, Report, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Evidence, HostFacts};
 
-pub use certificate::{certificate, title};
+pub use certificate::certificate;
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
 pub use document::{Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
@@ -72,19 +72,6 @@ impl Work {
             Self::Burst { .. } => Method::Burst,
             Self::Rfc7640 { .. } => Method::Rfc7640,
             Self::Stress { .. } => Method::Stress,
-        }
-    }
-
-    /// Its name for people.
-    const fn title(&self) -> &'static str {
-        match self {
-            Self::Flow { .. } => "flow",
-            Self::Rfc2544 { .. } => "RFC 2544",
-            Self::Rfc6349 { .. } => "RFC 6349",
-            Self::Y1564 { .. } => "Y.1564-style",
-            Self::Burst { .. } => "burst",
-            Self::Rfc7640 { .. } => "RFC 7640",
-            Self::Stress { .. } => "stress",
         }
     }
 

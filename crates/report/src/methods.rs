@@ -1,4 +1,4 @@
-//! The methods: what each is called in documents and on the command line.
+//! The methods: what each is called in results, on the command line and by people.
 
 /// A method of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,19 @@ impl Method {
             | Self::Burst
             | Self::Rfc7640
             | Self::Stress => self.name(),
+        }
+    }
+
+    /// What people call it: on the screen, in documents and on pages.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Rfc6349 => "TCP throughput test (RFC 6349)",
+            Self::Flow => "Traffic measurement",
+            Self::Rfc2544 => "Benchmark (RFC 2544)",
+            Self::Y1564 => "Service activation test (in the style of ITU-T Y.1564)",
+            Self::Burst => "Burst test of a policer (CIR and CBS)",
+            Self::Rfc7640 => "Traffic management test (RFC 7640)",
+            Self::Stress => "Connection load test",
         }
     }
 

@@ -14,4 +14,5 @@ mod report;
 mod screen;
 mod serve;
 mod stock_iperf3;
+mod titles;
 mod ui;
