@@ -10,6 +10,7 @@ mod document;
 mod json;
 mod junit;
 mod labels;
+mod methods;
 mod steps;
 mod stored;
 pub mod summary;
@@ -21,13 +22,14 @@ use fp_method::verdict::{Check, Report, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Evidence, HostFacts};
 
-pub use certificate::{certificate, title};
+pub use certificate::certificate;
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
 pub use document::{Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
-pub use json::{Event, json, json_event};
+pub use json::{Event, StepFields, json, json_event, step_fields};
 pub use junit::junit;
 pub use labels::Labels;
+pub use methods::Method;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
 pub use text::{Progress, connections, duration, progress, rate, sparkline, text, trial_line};
@@ -61,29 +63,15 @@ pub enum Work {
 }
 
 impl Work {
-    /// Its name in documents.
-    pub const fn method(&self) -> &'static str {
+    pub const fn method(&self) -> Method {
         match self {
-            Self::Flow { .. } => "flow",
-            Self::Rfc2544 { .. } => "rfc2544",
-            Self::Rfc6349 { .. } => "rfc6349",
-            Self::Y1564 { .. } => "y1564",
-            Self::Burst { .. } => "burst",
-            Self::Rfc7640 { .. } => "rfc7640",
-            Self::Stress { .. } => "stress",
-        }
-    }
-
-    /// Its name for people.
-    const fn title(&self) -> &'static str {
-        match self {
-            Self::Flow { .. } => "flow",
-            Self::Rfc2544 { .. } => "RFC 2544",
-            Self::Rfc6349 { .. } => "RFC 6349",
-            Self::Y1564 { .. } => "Y.1564-style",
-            Self::Burst { .. } => "burst",
-            Self::Rfc7640 { .. } => "RFC 7640",
-            Self::Stress { .. } => "stress",
+            Self::Flow { .. } => Method::Flow,
+            Self::Rfc2544 { .. } => Method::Rfc2544,
+            Self::Rfc6349 { .. } => Method::Rfc6349,
+            Self::Y1564 { .. } => Method::Y1564,
+            Self::Burst { .. } => Method::Burst,
+            Self::Rfc7640 { .. } => Method::Rfc7640,
+            Self::Stress { .. } => Method::Stress,
         }
     }
 

@@ -74,6 +74,16 @@ pub enum PairingError {
     BadPort(String),
 }
 
+impl PairingError {
+    /// Whether it is the secret that is wrong, and not the address.
+    pub const fn is_of_the_secret(&self) -> bool {
+        match self {
+            Self::NoSecret | Self::OtherForm | Self::Damaged => true,
+            Self::NotAPairingString | Self::NoHost | Self::BadHost(_) | Self::BadPort(_) => false,
+        }
+    }
+}
+
 const SCHEME: &str = "fp://";
 /// The form of the secret, the certificate's hash, the token and a check sum: no padding in base64.
 const SECRET_BYTES: usize = 1 + 32 + 16 + 2;

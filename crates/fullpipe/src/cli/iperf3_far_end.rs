@@ -39,6 +39,12 @@ pub(crate) struct CredentialArgs {
 pub(crate) fn address(far: &str) -> Option<Result<FarAddress, Failure>> {
     let rest = far.trim().strip_prefix(SCHEME)?;
     let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.contains('#') {
+        return Some(Err(Failure::bad_input(anyhow!(
+            "a stock iperf3 server has no secret after a '#': write iperf3://HOST or \
+             iperf3://HOST:PORT"
+        ))));
+    }
     Some(FarAddress::parse(rest, DEFAULT_PORT).map_err(|error| {
         Failure::bad_input(anyhow!("{far}: {error}, as in iperf3://HOST or iperf3://HOST:PORT"))
     }))

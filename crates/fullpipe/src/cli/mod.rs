@@ -32,6 +32,7 @@ mod rfc6349;
 mod rfc7640;
 mod run;
 mod schema;
+mod secrets;
 mod serve;
 mod sim;
 mod stored;
@@ -230,9 +231,19 @@ fn allow_many_connections() {
 fn refuse(error: &clap::Error) -> ! {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let Some(sentence) = flow::explain(error, &words) else { error.exit() };
+    let said = match flow::explain(error, &words) {
+        Some(sentence) => format!("fullpipe: {}\n", secrets::left_out(&sentence)),
+        None => {
+            let complete = error.to_string();
+            let said = secrets::left_out(&complete);
+            if said == complete {
+                error.exit();
+            }
+            said
+        }
+    };
     // With stderr gone there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "fullpipe: {sentence}");
+    let _ = write!(std::io::stderr(), "{said}");
     std::process::exit(Exit::BadInput.code().into())
 }
 
@@ -276,7 +287,8 @@ pub(crate) fn run() -> ExitCode {
     };
     let exit = outcome.unwrap_or_else(|failure| {
         // With stderr gone there is nobody left to tell.
-        let _ = writeln!(std::io::stderr(), "fullpipe: {}", sentence(&failure.error));
+        let said = secrets::left_out(&sentence(&failure.error));
+        let _ = writeln!(std::io::stderr(), "fullpipe: {said}");
         failure.exit
     });
     ExitCode::from(exit.code())

@@ -1,10 +1,10 @@
 //! The other end of a run: a far end on a real network, or one across an emulated network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use fp_engine::control::{Pairing, PairingError};
+use fp_engine::control::{Pairing, PairingError, Secret};
 use fp_engine::lab::{Emulated, Families, Grounds, Lab};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::signal;
@@ -15,7 +15,7 @@ use super::far_end::FarEnd;
 use super::iperf3_far_end::{self, CredentialArgs};
 use super::measure::{self, Ends, Measured, OutputArgs, Watcher};
 use super::values::seed;
-use super::{Exit, Failure, document};
+use super::{Exit, Failure, document, secrets};
 use crate::network;
 
 /// How long a performance test goes on in an outage: longer than it takes to change a cable, or for a
@@ -124,7 +124,8 @@ impl ReachArgs {
         if let (Some(lab), Some(far)) = (&self.lab, &self.far) {
             return Err(Failure::bad_input(anyhow!(
                 "the emulated network {lab} has a far end of its own: leave out FAR, \
-                 which is {far}, or --lab"
+                 which is {}, or --lab",
+                secrets::left_out(far)
             )));
         }
         for file in output.output.iter().chain(&self.truth) {
@@ -211,25 +212,40 @@ impl ReachArgs {
 }
 
 /// The secret from the pairing string itself, a file or the environment, in this order.
-fn pairing(far: &str, key_file: Option<&std::path::Path>) -> Result<Pairing, Failure> {
+fn pairing(far: &str, key_file: Option<&Path>) -> Result<Pairing, Failure> {
     let key = match key_file {
-        Some(file) => {
-            let text = std::fs::read_to_string(file)
-                .with_context(|| format!("cannot read the key file {}", file.display()))
-                .map_err(Failure::bad_input)?;
-            Some(text)
-        }
+        Some(file) => Some(key_in(file)?),
         None => std::env::var("FULLPIPE_KEY").ok(),
     };
     Pairing::of(far, key.as_deref()).map_err(|error| {
         let is_bare_host = !far.contains("://");
-        Failure::bad_input(match error {
-            PairingError::NoSecret if is_bare_host => anyhow!(
+        let holder = key_file.map(|file| format!("the key file {}", file.display()));
+        let holder = holder.or_else(|| key.map(|_| String::from("$FULLPIPE_KEY")));
+        Failure::bad_input(match (error, holder) {
+            (error, Some(holder)) if !far.contains('#') && error.is_of_the_secret() => {
+                anyhow!("{holder}: {error}")
+            }
+            (error @ PairingError::NoSecret, _) if is_bare_host => anyhow!(
                 "{error}; where `iperf3 -s` runs, `fullpipe test` and `fullpipe flow` take iperf3://{far}"
             ),
-            error => error.into(),
+            (error, _) => error.into(),
         })
     })
+}
+
+/// What a key file holds.
+pub(crate) fn key_in(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read the key file {}", file.display()))
+        .map_err(Failure::bad_input)
+}
+
+/// # Errors
+/// Bad input: `key`, which `file` holds, is no secret of a far end.
+pub(crate) fn expect_secret(key: &str, file: &Path) -> Result<(), Failure> {
+    let secret = key.trim().rsplit('#').next().unwrap_or_default().parse::<Secret>();
+    let named = |error| Failure::bad_input(anyhow!("the key file {}: {error}", file.display()));
+    secret.map(|_| ()).map_err(named)
 }
 
 fn connect(

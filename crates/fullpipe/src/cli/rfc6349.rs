@@ -48,8 +48,8 @@ pub(crate) struct MethodArgs {
     /// Pacing limit of each connection (l4, as the kernel counts it)
     #[arg(long, value_name = "RATE", value_parser = plain_rate)]
     pacing: Option<Rate>,
-    /// Steady time of every TCP trial (default: 2.5 s, and up to 30 s where that decides nothing; the
-    /// RFC asks for more than 30 s)
+    /// Steady time of every TCP trial (default: 1.5 s, 0.5 s in the window walk, more where round
+    /// trips are long, and up to 30 s where that decides nothing; the RFC asks for more than 30 s)
     #[arg(long, short = 't', value_name = "TIME", value_parser = trial_time)]
     duration: Option<Duration>,
     /// DSCP of all test traffic, a number from 0 to 63

@@ -26,20 +26,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Method {
-    /// The whole RFC 6349 test
+    #[command(about = fp_report::Method::Rfc6349.title())]
     Test(Simulated<MethodArgs>),
-    /// Traffic of any kind
+    #[command(about = fp_report::Method::Flow.title())]
     Flow(Simulated<flow::MethodArgs>),
-    /// The tests of RFC 2544
+    #[command(about = fp_report::Method::Rfc2544.title())]
     Rfc2544(Simulated<rfc2544::MethodArgs>),
-    /// Services in the style of ITU-T Y.1564
-    #[command(name = "y1564")]
+    #[command(name = "y1564", about = fp_report::Method::Y1564.title())]
     Y1564(Simulated<SimulatedArgs>),
-    /// The CBS test, the policing test and discovery
+    #[command(about = fp_report::Method::Burst.title())]
     Burst(Simulated<burst::MethodArgs>),
-    /// Policers, queues, schedulers and shapers by RFC 7640
+    #[command(about = fp_report::Method::Rfc7640.title())]
     Rfc7640(Simulated<rfc7640::MethodArgs>),
-    /// Very many TCP connections at once
+    #[command(about = fp_report::Method::Stress.title())]
     Stress(Simulated<stress::MethodArgs>),
 }
 

@@ -5,17 +5,18 @@ use std::fmt;
 
 use fp_method::rounded;
 use fp_model::{parse_duration, parse_rate, parse_size};
+use fp_report::{Method, StepFields, step_fields};
 use serde_json::Value;
 
-use crate::yaml::{Problem, Text};
+use crate::yaml::{Problem, Text, nearest};
 
 /// What a field of the steps of a result must be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Criterion {
-    pub(crate) step: String,
+    pub(crate) step: Text,
     /// Fields with values that tell the steps that are meant from others of the same name.
-    pub(crate) conditions: Vec<(String, String)>,
-    pub(crate) field: String,
+    pub(crate) conditions: Vec<(Text, String)>,
+    pub(crate) field: Text,
     pub(crate) limit: Limit,
 }
 
@@ -105,6 +106,23 @@ impl Unit {
 }
 
 impl Criterion {
+    /// # Errors
+    /// A name that no result of `method` has, and those that it has.
+    pub(crate) fn expect_names_of(&self, method: Method) -> Result<(), Problem> {
+        let steps = step_fields(method);
+        let Some(step) = steps.iter().find(|known| known.step == self.step.value) else {
+            let names = steps.iter().map(|known| String::from(known.step)).collect();
+            return Err(unknown("step", &self.step, method.command(), names));
+        };
+        let mut fields = self.conditions.iter().map(|(field, _)| field).chain([&self.field]);
+        match fields.find(|field| !step.has(&field.value)) {
+            Some(field) => {
+                Err(unknown("field", field, &format!("a step {}", step.step), names(step)))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What the document of a result has here: of several steps the worst.
     pub(crate) fn look_up(&self, document: &Value) -> Figure {
         let steps = document["steps"].as_array().map_or(&[][..], Vec::as_slice);
@@ -122,53 +140,49 @@ impl Criterion {
         figures.into_iter().nth(middle).unwrap_or_else(nothing)
     }
 
-    pub(crate) fn is_met_by(&self, figure: &Figure) -> bool {
+    /// Whether `figure` is as it must be; `None` where it is unknown.
+    pub(crate) fn is_met_by(&self, figure: &Figure) -> Option<bool> {
         match (&self.limit, figure) {
-            (_, Figure::Unknown(_)) => false,
-            (Limit::AtLeast(least), Figure::Number(number)) => number >= least,
-            (Limit::AtMost(most), Figure::Number(number)) => number <= most,
-            (Limit::AtLeast(_) | Limit::AtMost(_), Figure::Word(_)) => false,
-            (Limit::Equals(wanted), Figure::Word(word)) => word == wanted,
-            (Limit::Equals(wanted), Figure::Number(number)) => wanted.parse() == Ok(*number),
+            (_, Figure::Unknown(_)) => None,
+            (Limit::AtLeast(least), Figure::Number(number)) => Some(number >= least),
+            (Limit::AtMost(most), Figure::Number(number)) => Some(number <= most),
+            (Limit::AtLeast(_) | Limit::AtMost(_), Figure::Word(_)) => Some(false),
+            (Limit::Equals(wanted), Figure::Word(word)) => Some(word == wanted),
+            (Limit::Equals(wanted), Figure::Number(number)) => Some(wanted.parse() == Ok(*number)),
         }
     }
 
     /// The figure with its unit.
     pub(crate) fn shown(&self, figure: &Figure) -> String {
         match figure {
-            Figure::Number(number) => Unit::of(&self.field).shown(*number),
+            Figure::Number(number) => Unit::of(&self.field.value).shown(*number),
             Figure::Word(word) => word.clone(),
             Figure::Unknown(why) => format!("unknown ({why})"),
         }
     }
 
     fn means(&self, step: &Value) -> bool {
-        step["name"] == self.step.as_str()
-            && self.conditions.iter().all(|(field, wanted)| match at(step, field) {
+        step["name"] == self.step.value.as_str()
+            && self.conditions.iter().all(|(field, wanted)| match at(step, &field.value) {
                 Value::Number(number) => wanted.parse().ok() == number.as_f64(),
                 found => word(found).is_some_and(|word| word == *wanted),
             })
     }
 
     fn figure(&self, step: &Value) -> Figure {
-        let field = &self.field;
+        let field = &self.field.value;
         match at(step, field) {
-            Value::Null if step.pointer(&pointer(field)).is_some() => {
-                Figure::Unknown(format!("the result does not know {field}"))
-            }
             Value::Number(number) => Figure::Number(number.as_f64().unwrap_or(f64::NAN)),
-            found => word(found).map_or_else(
-                || Figure::Unknown(format!("a step {} has no {field}", self.step)),
-                Figure::Word,
-            ),
+            found => word(found)
+                .map_or_else(|| Figure::Unknown(format!("{field} was not measured")), Figure::Word),
         }
     }
 
     fn no_step(&self, steps: &[Value]) -> String {
         let mut names: Vec<_> = steps.iter().filter_map(|step| step["name"].as_str()).collect();
         names.dedup();
-        let is_there = names.contains(&self.step.as_str());
-        let step = &self.step;
+        let is_there = names.contains(&self.step.value.as_str());
+        let step = &self.step.value;
         if is_there {
             return format!("no step {step} is as `where` says");
         }
@@ -177,17 +191,20 @@ impl Criterion {
     }
 
     fn best_to_worst(&self, a: &Figure, b: &Figure) -> Ordering {
-        let is_missed = |figure| !self.is_met_by(figure);
-        is_missed(a).cmp(&is_missed(b)).then_with(|| match (a, b) {
+        // A miss decides a criterion; what is unknown leaves open whether it is met.
+        let badness = |figure| match self.is_met_by(figure) {
+            Some(true) => 0,
+            None => 1,
+            Some(false) => 2,
+        };
+        badness(a).cmp(&badness(b)).then_with(|| match (a, b) {
             (Figure::Number(a), Figure::Number(b)) => match self.limit {
                 Limit::AtLeast(_) => b.total_cmp(a),
                 Limit::AtMost(_) => a.total_cmp(b),
                 Limit::Equals(_) => Ordering::Equal,
             },
-            (Figure::Unknown(_), Figure::Unknown(_)) => Ordering::Equal,
-            (Figure::Unknown(_), _) => Ordering::Greater,
-            (_, Figure::Unknown(_)) => Ordering::Less,
-            (Figure::Word(_), _) | (_, Figure::Word(_)) => Ordering::Equal,
+            (Figure::Unknown(_) | Figure::Word(_), _)
+            | (_, Figure::Unknown(_) | Figure::Word(_)) => Ordering::Equal,
         })
     }
 }
@@ -196,12 +213,13 @@ impl Criterion {
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, conditions, field, limit } = self;
-        f.write_str(step)?;
+        f.write_str(&step.value)?;
         for (place, (field, value)) in conditions.iter().enumerate() {
             let before = if place == 0 { " (" } else { ", " };
-            write!(f, "{before}{field} {value}")?;
+            write!(f, "{before}{} {value}", field.value)?;
         }
         f.write_str(if conditions.is_empty() { " " } else { ") " })?;
+        let field = &field.value;
         let unit = Unit::of(field);
         match limit {
             Limit::AtLeast(least) => write!(f, "{field}: at least {}", unit.shown(*least)),
@@ -209,6 +227,23 @@ impl fmt::Display for Criterion {
             Limit::Equals(wanted) => write!(f, "{field}: {wanted}"),
         }
     }
+}
+
+fn unknown(kind: &str, name: &Text, of: &str, known: Vec<String>) -> Problem {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let suggestion = match nearest(&name.value, &known) {
+        Some(nearest) => format!("did you mean `{nearest}`? "),
+        None => String::new(),
+    };
+    let (name_said, known) = (&name.value, known.join(", "));
+    let sentence = format!("{of} has no {kind} `{name_said}`: {suggestion}there are {known}");
+    Problem::with(name, sentence)
+}
+
+/// The names of the fields of a step, those of the first element of each list after the others.
+fn names(step: &StepFields) -> Vec<String> {
+    let (in_lists, single): (Vec<_>, Vec<_>) = step.paths().partition(|path| path.contains(".N"));
+    single.into_iter().chain(in_lists.iter().map(|path| path.replace(".N", ".0"))).collect()
 }
 
 /// `a.b` is the field `b` of the field `a`.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
+use fp_report::Method;
 
 use crate::cli::Failure;
 use crate::yaml::{Kind, Node, Problem, Text};
@@ -95,6 +96,18 @@ pub(crate) fn load(
 }
 
 impl Plan {
+    /// # Errors
+    /// Bad input: a criterion names a step or a field that no result of its command has.
+    pub(crate) fn expect_known_names(&self) -> Result<(), Failure> {
+        for test in &self.tests {
+            let Some(method) = Method::of_command(&test.method.value) else { continue };
+            for criterion in &test.pass {
+                criterion.expect_names_of(method).map_err(|problem| self.refusal(&problem))?;
+            }
+        }
+        Ok(())
+    }
+
     /// What is wrong with the plan, with the place in its file.
     pub(crate) fn refusal(&self, problem: &Problem) -> Failure {
         located(&self.file, problem)

@@ -246,11 +246,11 @@ fn criterion(node: &Spanned<Node>) -> Result<Criterion, Problem> {
     let mut keys = keys.clone();
     let mut text = |key: &str| keys.take(key).map(|node| single(&node)).transpose();
     let missing = |key: &str| Problem::with(node, format!("the key `{key}` is missing here"));
-    let step = text("step")?.ok_or_else(|| missing("step"))?.value;
-    let field = text("field")?.ok_or_else(|| missing("field"))?.value;
+    let step = text("step")?.ok_or_else(|| missing("step"))?;
+    let field = text("field")?.ok_or_else(|| missing("field"))?;
     let limit = match (text("at_least")?, text("at_most")?, text("equals")?) {
-        (Some(least), None, None) => Limit::AtLeast(Limit::number(&field, &least)?),
-        (None, Some(most), None) => Limit::AtMost(Limit::number(&field, &most)?),
+        (Some(least), None, None) => Limit::AtLeast(Limit::number(&field.value, &least)?),
+        (None, Some(most), None) => Limit::AtMost(Limit::number(&field.value, &most)?),
         (None, None, Some(wanted)) => Limit::Equals(wanted.value),
         _ => {
             let sentence = "a criterion has one of at_least, at_most and equals";
@@ -268,13 +268,12 @@ fn criterion(node: &Spanned<Node>) -> Result<Criterion, Problem> {
     Ok(Criterion { step, conditions, field, limit })
 }
 
-fn conditions(node: &Spanned<Node>) -> Result<Vec<(String, String)>, Problem> {
+fn conditions(node: &Spanned<Node>) -> Result<Vec<(Text, String)>, Problem> {
     let Node::Keys(keys) = &node.value else {
         let sentence = "`where` has fields with values, such as direction: download";
         return Err(Problem::with(node, sentence));
     };
-    let condition =
-        |(key, value): &(Text, Spanned<Node>)| Ok((key.value.clone(), single(value)?.value));
+    let condition = |(key, value): &(Text, Spanned<Node>)| Ok((key.clone(), single(value)?.value));
     keys.pairs().iter().map(condition).collect()
 }
 

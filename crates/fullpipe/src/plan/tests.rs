@@ -222,7 +222,7 @@ fn a_limit_has_the_unit_of_its_field() {
     ] {
         let criterion = criterion(text);
         let figure = criterion.look_up(&json!({"steps": steps}));
-        assert_eq!(criterion.is_met_by(&figure), is_met, "{text} in {steps}");
+        assert_eq!(criterion.is_met_by(&figure), Some(is_met), "{text} in {steps}");
     }
 }
 
@@ -241,19 +241,61 @@ fn of_several_steps_the_worst_is_judged_and_others_are_not_looked_at() {
 }
 
 #[test]
-fn what_is_unknown_meets_no_criterion_and_it_is_said_why() {
+fn what_was_not_measured_neither_meets_nor_misses_a_criterion_and_it_is_said_why() {
     let steps = json!({"steps": [{"name": "tcp", "direction": "upload", "rtt_ms": null}]});
     for (text, why) in [
-        ("{step: tcp, field: rtt_ms, at_most: 60ms}", "does not know rtt_ms"),
-        ("{step: tcp, field: rrt_ms, at_most: 60ms}", "has no rrt_ms"),
-        ("{step: tpc, field: rtt_ms, at_most: 60ms}", "there are tcp"),
+        ("{step: tcp, field: rtt_ms, at_most: 60ms}", "rtt_ms was not measured"),
+        ("{step: bottleneck, field: rtt_ms, at_most: 60ms}", "there are tcp"),
         ("{step: tcp, where: {direction: download}, field: rtt_ms, at_most: 1s}", "`where`"),
     ] {
         let criterion = criterion(text);
         let figure = criterion.look_up(&steps);
-        assert!(!criterion.is_met_by(&figure));
+        assert_eq!(criterion.is_met_by(&figure), None);
         assert!(criterion.shown(&figure).contains(why), "{why} in {}", criterion.shown(&figure));
     }
+}
+
+#[test]
+fn a_step_that_misses_decides_whatever_was_not_measured_in_another() {
+    let miss = criterion("{step: a, field: x, at_least: 5}");
+    let steps =
+        |second: i32| json!({"steps": [{"name": "a", "x": null}, {"name": "a", "x": second}]});
+    assert_eq!(miss.look_up(&steps(4)), Figure::Number(4.0));
+    assert!(matches!(miss.look_up(&steps(6)), Figure::Unknown(_)));
+}
+
+#[test]
+fn a_name_that_no_result_has_is_refused_with_its_place_and_the_names_that_there_are() {
+    for (criterion, place, said) in [
+        (
+            "{step: tpc, field: rtt_mean_ms, equals: 1}",
+            "4:18",
+            &["test has no step", "path_mtu, baseline_rtt", "bottleneck"][..],
+        ),
+        ("{step: cbs, field: pass, equals: true}", "4:18", &["test has no step `cbs`", "path_mtu"]),
+        (
+            "{step: tcp, field: rrt_mean_ms, at_most: 1s}",
+            "4:30",
+            &["did you mean `rtt_mean_ms`?", "role"],
+        ),
+        ("{step: tcp, field: series, equals: 1}", "4:30", &["`series`", "series.0.rtt_us"]),
+        ("{step: tcp, field: series.a.rtt_us, equals: 1}", "4:30", &["`series.a.rtt_us`"]),
+        (
+            "{step: tcp, where: {way: up}, field: role, equals: walk}",
+            "4:31",
+            &["`way`", "direction"],
+        ),
+    ] {
+        let text = plan(&format!("tests:\n  - test:\n    pass: {criterion}\n"));
+        let sentence = read(&text).unwrap().expect_known_names().unwrap_err().error.to_string();
+        assert!(sentence.starts_with(&format!(":{place}: ")), "{sentence} of {criterion}");
+        for words in said {
+            assert!(sentence.contains(words), "no {words:?} in {sentence:?}");
+        }
+    }
+    let known =
+        plan("tests:\n  - test:\n    pass: {step: tcp, field: series.3.rtt_us, at_most: 1s}\n");
+    assert!(read(&known).unwrap().expect_known_names().is_ok());
 }
 
 /// The middle of an odd number; of an even one the worse of the two in the middle, so that an

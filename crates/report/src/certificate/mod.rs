@@ -16,10 +16,10 @@ mod y1564;
 
 use serde_json::Value;
 
-use crate::Labels;
 use crate::document::{Block, Document, Fact, Table};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
+use crate::{Labels, Method};
 
 /// The certificate of a stored result. `labels` stand before those of the result.
 pub fn certificate(result: &Stored, labels: &Labels) -> Document {
@@ -34,18 +34,9 @@ pub fn certificate(result: &Stored, labels: &Labels) -> Document {
     Document { title: title(result.method()).to_owned(), foot: foot(result), blocks }
 }
 
-/// What a method does, as its documents are headed.
-pub fn title(method: &str) -> &str {
-    match method {
-        "rfc6349" => "TCP throughput test (RFC 6349)",
-        "flow" => "Traffic measurement",
-        "rfc2544" => "Benchmark (RFC 2544)",
-        "y1564" => "Service activation test (in the style of ITU-T Y.1564)",
-        "burst" => "Burst test of a policer (CIR and CBS)",
-        "rfc7640" => "Traffic management test (RFC 7640)",
-        "stress" => "Connection load test",
-        other => other,
-    }
+/// The title of a stored result: its method's, or its name where a newer program has one more.
+pub(crate) fn title(method: &str) -> &str {
+    Method::named(method).map_or(method, |known| known.title())
 }
 
 fn foot(result: &Stored) -> String {

@@ -1,6 +1,7 @@
 //! `fullpipe.result/1` and its stream of events: every figure under a name that carries its unit.
 
 mod burst;
+mod fields;
 mod flow;
 mod path;
 mod rfc2544;
@@ -15,6 +16,8 @@ use fp_method::verdict::{Check, Reason};
 use fp_model::{Clocks, Evidence, HostFacts, Sample};
 use serde_json::{Value, json};
 
+pub use fields::{StepFields, step_fields};
+
 use crate::{Run, Work};
 
 const SCHEMA: &str = "fullpipe.result/1";
@@ -25,7 +28,7 @@ pub fn json(run: &Run) -> Value {
     json!({
         "schema": SCHEMA,
         "id": run.id,
-        "method": run.work.method(),
+        "method": run.work.method().name(),
         "started": run.started,
         "duration_s": run.lasted.as_secs_f64(),
         "across": run.across,

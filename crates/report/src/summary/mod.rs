@@ -73,7 +73,8 @@ pub struct Tested {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Judged {
     pub criterion: String,
-    pub met: bool,
+    /// `None` where what decides was not measured.
+    pub met: Option<bool>,
     /// Of each run, `null` where it is unknown.
     pub figures: Vec<Value>,
     /// The one that decides.

@@ -29,7 +29,7 @@ use crate::{Run, Work};
 pub fn text(run: &Run, columns: Option<usize>) -> String {
     let mut out = String::new();
     let seconds = run.lasted.as_secs_f64();
-    let title = run.work.title();
+    let title = run.work.method().title();
     line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
     line(&mut out, "");
     match &run.work {

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use fp_report::summary::Planned;
 
 use super::super::Failure;
 use super::super::cost::Cost;
-use super::super::words;
+use super::super::{reach, words};
 
 use crate::network;
 use crate::plan::{Criterion, Plan, Target, Test};
@@ -100,10 +99,11 @@ fn expect_network(text: &Text) -> Result<(), Problem> {
 fn key(target: &Target, key_file: Option<&Path>) -> Result<Option<String>, Failure> {
     match (target, key_file) {
         (Target::Far(far), _) if far.contains('#') => Ok(Some(far.clone())),
-        (Target::Far(_), Some(file)) => std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read the key file {}", file.display()))
-            .map(Some)
-            .map_err(Failure::bad_input),
+        (Target::Far(_), Some(file)) => {
+            let key = reach::key_in(file)?;
+            reach::expect_secret(&key, file)?;
+            Ok(Some(key))
+        }
         (Target::Far(_) | Target::Lab(_) | Target::Sim(_), _) => Ok(None),
     }
 }

@@ -175,6 +175,7 @@ impl Jobs {
         let methods = words::methods();
         let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
         let plan = plan::load(&args.plan, &args.set, &methods)?;
+        plan.expect_known_names()?;
         enter_the_folder_of(&args.plan)?;
         let target = match (&args.far, &args.lab, &args.sim) {
             (Some(far), ..) => Some(Target::Far(far.clone())),

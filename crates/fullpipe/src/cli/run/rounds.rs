@@ -236,11 +236,15 @@ fn tested(
     let judge = |criterion: &Criterion| judged(criterion, documents);
     let criteria: Vec<Judged> =
         if has_figures { job.criteria.iter().map(judge).collect() } else { Vec::new() };
-    let missed = criteria.iter().filter(|judged| !judged.met);
-    let missed: Vec<String> =
-        missed.map(|judged| format!("{}, found {}", judged.criterion, judged.found)).collect();
-    let status = if missed.is_empty() { median } else { Status::Failed };
-    reasons.extend(missed);
+    let not_met = criteria.iter().filter(|judged| judged.met != Some(true));
+    reasons.extend(not_met.map(|judged| format!("{}, found {}", judged.criterion, judged.found)));
+    // Without its figure a criterion is not decided: the network has not failed it.
+    let worst = criteria.iter().map(|judged| match judged.met {
+        Some(true) => Status::Passed,
+        None => Status::NotValid,
+        Some(false) => Status::Failed,
+    });
+    let status = worst.fold(median, Status::max);
     let name = planned.name.clone();
     Tested { name, status, started, duration_s: lasted.as_secs_f64(), reasons, criteria, runs }
 }

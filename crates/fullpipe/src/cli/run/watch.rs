@@ -20,6 +20,8 @@ use crate::plan::Schedule;
 
 /// Of a plan without a schedule.
 const EVERY: Duration = Duration::from_secs(300);
+const EVERY_LEAST: Duration = Duration::from_secs(1);
+const EVERY_MOST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 /// Runs a plan again and again until stopped, and tells its figures as metrics for Prometheus
 ///
@@ -34,7 +36,7 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     which: Which,
     /// From one beginning to the next [default: as the plan says, else 5m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
     every: Option<Duration>,
     /// Tell metrics at this address; other hosts reach only one that is not of loopback
     #[arg(long, value_name = "ADDR:PORT", value_parser = crate::metrics::address,
@@ -81,6 +83,14 @@ pub(crate) fn watch(args: WatchArgs) -> Result<Exit, Failure> {
     // A panic of the exporter has been reported on stderr.
     let _ = served.join();
     outcome
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let every = time(text)?;
+    if (EVERY_LEAST..=EVERY_MOST).contains(&every) {
+        return Ok(every);
+    }
+    Err(String::from("rounds begin from 1 s to 31 days apart, as with 15m"))
 }
 
 /// All tests once; their documents are looked at and go.

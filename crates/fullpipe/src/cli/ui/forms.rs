@@ -1,6 +1,7 @@
 //! What can be filled in for a run: the options of each command, as its parser knows them.
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use fp_report::Method;
 use fp_server::web::{Form, FormGroup, FormOption};
 
 use super::super::Cli;
@@ -33,11 +34,10 @@ fn form(command: &Command, simulated: Option<&Command>) -> Form {
         }
     }
     let about = command.get_long_about().or_else(|| command.get_about());
-    // Its results are named by the standard.
-    let method = if name == "test" { "rfc6349" } else { name };
+    let title = Method::of_command(name).map_or(name, |method| method.title());
     Form {
         name: name.to_owned(),
-        title: fp_report::title(method).to_owned(),
+        title: title.to_owned(),
         about: text(about).unwrap_or_default(),
         can_simulate: simulated.is_some_and(|sim| sim.find_subcommand(name).is_some()),
         groups,

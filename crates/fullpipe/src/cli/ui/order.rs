@@ -2,7 +2,7 @@
 
 use fp_server::web::{Checked, Order, Target as Ordered};
 
-use super::super::words;
+use super::super::{secrets, words};
 use crate::plan::{Setting, Target};
 use crate::yaml::{Text, nowhere};
 
@@ -36,7 +36,7 @@ fn target(ordered: &Ordered) -> Result<Target, String> {
                 .into())
         }
         Ordered::Far { address, .. } if address.trim_start().starts_with('-') => {
-            Err(format!("`{address}` is no far end: HOST[:PORT]"))
+            Err(format!("`{}` is no far end: HOST[:PORT]", secrets::left_out(address)))
         }
         Ordered::Far { address, .. } => Ok(Target::Far(address.clone())),
         Ordered::Lab { network, .. } => network_of(network.as_deref()).map(Target::Lab),

@@ -171,3 +171,56 @@ fn an_address_to_listen_on_that_is_none_is_refused() {
     refused(&["serve", "--data-ports", "a-b"], &["--data-ports", "LO-HI"]);
     refused(&["serve", "--data-ports", "9-9"], &["--data-ports", "needs 2 data ports", "larger"]);
 }
+
+/// Wherever a pairing string stands by mistake.
+#[test]
+fn no_sentence_repeats_the_secret_of_a_pairing_string() {
+    let folder = Folder::new();
+    let far = format!("fp://10.0.0.2:6349#{SECRET}");
+    let iperf3 = format!("iperf3://10.0.0.2:5201#{SECRET}");
+    let plan = format!("plan: fullpipe.plan/1\nfar: fp://h:x#{SECRET}\ntests:\n  - flow:\n");
+    let lab = format!("plan: fullpipe.plan/1\nlab: {far}\ntests:\n  - flow:\n");
+    let (plan, lab) = (folder.written("far.yaml", &plan), folder.written("lab.yaml", &lab));
+    for words in [
+        &["test", &far, "--lab", "ideal"][..],
+        &["flow", &far, "--lab", "ideal"],
+        &["y1564", &far, "--lab", "ideal"],
+        &["test", "--lab", &far],
+        &["test", "10.0.0.1", &far],
+        &["test", &iperf3],
+        &["test", &far, "--cir", &far],
+        &["sim", &far, "test"],
+        &["sim", "ideal", "test", &far],
+        &["run", &lab],
+        &["run", &far],
+        &["report", &far],
+        &[far.as_str()],
+    ] {
+        let run = refused(words, &[]);
+        assert!(!run.stderr.contains(&SECRET[..16]), "{words:?}: {}", run.stderr);
+    }
+    let run = fullpipe(&["run", &plan, "--no-save", "--json"]);
+    assert!(!run.stderr.contains(&SECRET[..16]) && !run.stdout.contains(&SECRET[..16]), "{run:#?}");
+}
+
+#[test]
+fn a_key_file_that_holds_no_secret_is_named() {
+    let folder = Folder::new();
+    let plan = folder.written("plan.yaml", "plan: fullpipe.plan/1\ntests:\n  - flow:\n");
+    let newer = format!("B{}", &SECRET[1..]);
+    for (text, said) in [("", "no secret"), (&SECRET[..60], "damaged"), (&newer, "same version")] {
+        let file = folder.written("far.key", text);
+        refused(&["test", "far.example", "--key-file", &file], &[&file, said]);
+        refused(&["run", &plan, "far.example", "--key-file", &file], &[&file, said]);
+    }
+}
+
+#[test]
+fn rounds_that_begin_all_at_once_are_refused() {
+    let folder = Folder::new();
+    let plan =
+        folder.written("plan.yaml", "plan: fullpipe.plan/1\nsim: ideal\ntests:\n  - flow:\n");
+    for every in ["0", "0s", "1ms", "32000h"] {
+        refused(&["watch", &plan, "--every", every], &["--every", "from 1 s to 31 days"]);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compare;
+mod defaults;
 mod documents;
 mod evidence;
 mod history;
@@ -13,4 +14,5 @@ mod report;
 mod screen;
 mod serve;
 mod stock_iperf3;
+mod titles;
 mod ui;

@@ -185,6 +185,11 @@ fn what_is_wrong_with_an_option_is_said_with_its_line_and_column_before_anything
         ("sim: ideal\ntests:\n  - test: {cc: [a, b]}\n", "4:12", &["one value"]),
         ("sim: ideal\ntests:\n  - y1564: {services: ../s}\n", "4:23", &["own folder"]),
         ("sim: ideal\ntests:\n  - y1564: {services: s}\n", "4:5", &["cannot read"]),
+        (
+            "sim: ideal\ntests:\n  - test:\n    pass: {step: tcp, field: goodput_bps, at_least: 1M}\n",
+            "5:30",
+            &["a step tcp has no field `goodput_bps`", "throughput_bps"],
+        ),
         ("sim: ../net.yaml\ntests:\n  - test:\n", "2:6", &["own folder"]),
         ("sim: idea\ntests:\n  - test:\n", "2:6", &["did you mean ideal?"]),
         ("tests:\n  - test:\n", "3:5", &["far, lab or sim", "--lab"]),
@@ -192,12 +197,43 @@ fn what_is_wrong_with_an_option_is_said_with_its_line_and_column_before_anything
         let file = plan(&folder, lines);
         let words = [&[file.as_str(), place][..], said].concat();
         refused(&["run", &file], &words);
+        refused(&["run", &file, "--dry-run"], &words);
     }
     let file = plan(&folder, "sim: ideal\ntests:\n  - test:\n");
     refused(&["run", &file, "--resume", &folder.file("none")], &["summary.json", "has begun"]);
     refused(&["run", &file, "--tags", "none"], &["tags"]);
     refused(&["run", &folder.file("none.yaml")], &["none.yaml", "cannot read"]);
     assert_eq!(fs::read_dir(folder.file("")).unwrap().count(), 1, "nothing was kept");
+}
+
+/// TCP counts no lost packets of its own, and without --profile no profile is followed.
+#[test]
+fn a_criterion_on_what_was_not_measured_is_an_error_and_no_failure() {
+    let folder = Folder::new();
+    let lines = "sim: ideal
+tests:
+  - flow: {time: 1s}
+    pass:
+      - {step: flow, field: lost, at_most: 0}
+      - {step: profile, field: tracking_error_percent, at_most: 1%}
+";
+    let (file, xml) = (plan(&folder, lines), folder.file("x.xml"));
+    let run = fullpipe(&["run", &file, "--no-save", "--json", "--junit", &xml]);
+    assert_eq!(run.exit, Some(4), "{}", run.stderr);
+    let summary = run.json();
+    assert_eq!(statuses(&summary, 0), [("flow", "not_valid")]);
+    let test = &summary["rounds"][0]["tests"][0];
+    for criterion in test["criteria"].as_array().unwrap() {
+        assert!(criterion["met"].is_null() && criterion["median"].is_null(), "{criterion}");
+    }
+    let reasons = test["reasons"].to_string();
+    assert!(reasons.contains("lost was not measured"), "{reasons}");
+    assert!(reasons.contains("no step profile"), "{reasons}");
+    let xml = fs::read_to_string(xml).unwrap();
+    let found = elements(&xml);
+    assert_eq!(["failures", "errors"].map(|count| found[0].number(count)), [0, 1]);
+    assert!(found.iter().any(|element| element.name == "error"), "{xml}");
+    assert!(found.iter().all(|element| element.name != "failure"), "{xml}");
 }
 
 #[test]

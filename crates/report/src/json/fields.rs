@@ -1,0 +1,479 @@
+//! The names of the steps of each method's result, and of the fields of these steps.
+
+use crate::Method;
+
+/// A step of a result and its fields, each by the path to it: `a.b` is the field `b` of the field
+/// `a`, and `N` stands for the place in a list, counted from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct StepFields {
+    pub step: &'static str,
+    own: &'static str,
+    /// The fields of a field, or of each element of a list.
+    inside: &'static [(&'static str, &'static str)],
+}
+
+impl StepFields {
+    /// The paths to all fields that hold a single value.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        let own = self.own.split_whitespace().map(String::from);
+        let below = |&(path, fields): &(&'static str, &'static str)| {
+            fields.split_whitespace().map(move |field| format!("{path}.{field}"))
+        };
+        own.chain(self.inside.iter().flat_map(below))
+    }
+
+    /// Whether `path` leads to a single value, places in lists given as numbers.
+    pub fn has(&self, path: &str) -> bool {
+        let is_place = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+        let part = |part| if is_place(part) { "N" } else { part };
+        let wanted = path.split('.').map(part).collect::<Vec<_>>().join(".");
+        self.paths().any(|known| known == wanted)
+    }
+}
+
+/// The steps that a result of `method` may have.
+pub const fn step_fields(method: Method) -> &'static [StepFields] {
+    match method {
+        Method::Flow => &[FLOW_PATH, FLOW, PROFILE],
+        Method::Rfc2544 => &[
+            PATH_MTU,
+            BASELINE_RTT,
+            LINE_RATE,
+            THROUGHPUT,
+            LATENCY,
+            FRAME_LOSS,
+            BACK_TO_BACK,
+            RECOVERY,
+        ],
+        Method::Rfc6349 => &[PATH_MTU, BASELINE_RTT, BOTTLENECK, TCP],
+        Method::Y1564 => &[SERVICE_RTT, CONFIGURATION, PERFORMANCE],
+        Method::Burst => &[PATH_MTU, LINE, CBS, RATE, POLICING, DISCOVERY],
+        Method::Rfc7640 => &[BASELINE_RTT, POLICER, QUEUE, SCHEDULER, SHAPER, CAPACITY],
+        Method::Stress => &[STRESS],
+    }
+}
+
+/// A slot of a series.
+const SLOT: &str =
+    "t_s dt_s sent_bytes received_bytes retransmitted_bytes rtt_us cwnd_bytes active_connections";
+
+/// What became of bursts without connections.
+const STATELESS: &str = "\
+    burst_bytes interval_ms runs bursts whole_bursts rx_burst_bytes_mean frames_sent \
+    frames_received lost_frames out_of_order_frames duplicate_frames corrupt_frames \
+    delay_min_ms delay_mean_ms delay_p99_ms delay_max_ms delay_variation_p99_ms loss_timeout_ms \
+    repeated_trials spoilt_trials";
+
+/// A pattern of bursts over TCP.
+const STATEFUL: &str = "\
+    pattern dscp connections window_bytes bdp_bytes window_factor burst_bytes bursts \
+    interval_ms pattern_bytes runs unfinished_runs ttpet_mean_ms ttpet_min_ms ttpet_max_ms \
+    ttpet_ideal_ms transmitted_bytes retransmitted_bytes efficiency_percent \
+    buffer_delay_percent congestion_control";
+
+/// A trial of a search.
+const TRIAL: &str = "\
+    rate_l1_bps rate_fps duration_s planned_frames sent_frames received_frames loss_percent \
+    dropped_by_tester_frames out_of_order_frames duplicate_frames sent_by pass tester_limit \
+    repeats final";
+
+/// The distribution of a time.
+const TIMES: &str = "samples min mean p50 p90 p99 p99_9 p99_99 max";
+
+/// The same rate on each layer.
+const RATES_BY_LAYER: &str = "l1_bps l2_bps l3_bps l4_bps";
+
+/// What became of the frames of a service.
+const FRAMES_OF_A_SERVICE: &str = "\
+    sent_frames received_frames lost_frames out_of_order_frames duplicate_frames ir_bps \
+    ir_min_bps ir_max_bps ulr_l1_bps flr flr_resolution ftd_ms ftd_min_ms ftd_max_ms \
+    ftd_error_ms fdv_ms availability_percent unavailable_s severely_errored_s";
+
+const PATH_MTU: StepFields = StepFields {
+    step: "path_mtu",
+    own: "direction mtu_bytes black_hole probes probed_by",
+    inside: &[],
+};
+
+const BASELINE_RTT: StepFields = StepFields {
+    step: "baseline_rtt",
+    own: "rtt_min_ms rtt_mean_ms rtt_p99_ms rtt_max_ms samples sent answered probed_by",
+    inside: &[],
+};
+
+const BOTTLENECK: StepFields = StepFields {
+    step: "bottleneck",
+    own: "direction rate_bps rate_bps_at_least rate_bps_at_most layer rate_l1_bps rate_l2_bps \
+        rate_l3_bps frame_bytes source kind trials base_loss_percent base_loss_percent_at_least \
+        base_loss_percent_at_most overload_delay_ms overload_drops",
+    inside: &[],
+};
+
+const TCP: StepFields = StepFields {
+    step: "tcp",
+    own: "direction flow_direction role window_fraction connections window_bytes \
+        window_effective_bytes bdp_bytes sender congestion_control mss_bytes good_bytes \
+        transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
+        throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
+        ideal_bps ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \
+        efficiency_percent buffer_delay_percent rtt_mean_ms",
+    inside: &[
+        ("series.N", SLOT),
+        (
+            "flows.N",
+            "good_bytes transmitted_bytes retransmitted_bytes throughput_bps transfer_time_ratio \
+        efficiency_percent buffer_delay_percent rtt_mean_ms rtt_min_ms window_effective_bytes \
+        mss_bytes congestion_control receive_window_limited_s send_buffer_limited_s busy_s",
+        ),
+    ],
+};
+
+const FLOW_PATH: StepFields = StepFields {
+    step: "path_mtu",
+    own: "direction mtu_bytes black_hole probes probed_by family",
+    inside: &[],
+};
+
+const FLOW: StepFields = StepFields {
+    step: "flow",
+    own: "flow part class transport engine family direction streams dscp_sent dscp_received \
+        ecn_sent payload_bytes sent_payload_bytes rate_bps layer packets sent_packets pps \
+        unsent lost loss_percent out_of_order duplicates corrupt conserved jitter_us \
+        jitter_mean_us retransmitted_bytes rtt_mean_ms rtt_min_ms link_usage_percent \
+        link_usage_l1_percent",
+    inside: &[
+        ("dscp_received_packets.N", "dscp packets"),
+        ("ecn_received_packets.N", "ecn packets"),
+        ("received_rates", RATES_BY_LAYER),
+        ("sent_rates", RATES_BY_LAYER),
+        ("one_way_delay", "min_us mean_us p50_us p99_us p99_9_us max_us error_us samples"),
+        ("series.N", SLOT),
+        (
+            "connections.N",
+            "good_bytes transmitted_bytes retransmitted_bytes throughput_bps rtt_mean_ms \
+        rtt_min_ms sent_segments received_segments dscp_received window_effective_bytes mss_bytes \
+        congestion_control receive_window_limited_s send_buffer_limited_s busy_s",
+        ),
+    ],
+};
+
+const PROFILE: StepFields = StepFields {
+    step: "profile",
+    own: "profile direction streams layer delay_ms tracking_error_percent \
+        sent_tracking_error_percent",
+    inside: &[
+        ("limit", "kind limit_bps from_s window_bps"),
+        ("intervals.N", "t_s dt_s target_bps sent_bps received_bps"),
+    ],
+};
+
+const LINE_RATE: StepFields = StepFields {
+    step: "line_rate",
+    own: "direction rate_l1_bps source reached_l1_bps frame_bytes trials",
+    inside: &[],
+};
+
+const THROUGHPUT: StepFields = StepFields {
+    step: "rfc2544_throughput",
+    own: "direction frame_bytes rate_l1_bps rate_l2_bps rate_fps percent_of_line theoretical_fps \
+        limit",
+    inside: &[
+        (
+            "goals.N",
+            "loss_ratio exceed_ratio initial_s final_s sum_s width relevant_lower_bound_fps \
+        relevant_upper_bound_fps conditional_throughput_fps regular",
+        ),
+        ("trials.N", TRIAL),
+    ],
+};
+
+const LATENCY: StepFields = StepFields {
+    step: "rfc2544_latency",
+    own: "direction frame_bytes rate_fps kind clock_error_us definition latency_min_ms \
+        latency_mean_ms latency_max_ms repetitions repetition_means_ms.N",
+    inside: &[],
+};
+
+const FRAME_LOSS: StepFields = StepFields {
+    step: "rfc2544_frame_loss",
+    own: "direction frame_bytes highest_fps",
+    inside: &[("trials.N", TRIAL), ("trials.N", "percent_of_highest")],
+};
+
+const BACK_TO_BACK: StepFields = StepFields {
+    step: "rfc2544_back_to_back",
+    own: "direction frame_bytes skipped repetitions average_frames min_frames max_frames \
+        deviation_frames implied_buffer_s corrected_buffer_s limit_frames step_frames trials \
+        longest_frames.N",
+    inside: &[],
+};
+
+const RECOVERY: StepFields = StepFields {
+    step: "rfc2544_recovery",
+    own: "direction frame_bytes overload_fps reduced_fps recovery_ms lost_in_overload_frames \
+        lost_after_frames sent_late_max_ms tester_limit",
+    inside: &[],
+};
+
+const SERVICE_RTT: StepFields = StepFields {
+    step: "baseline_rtt",
+    own: "rtt_min_ms rtt_mean_ms rtt_p99_ms rtt_max_ms samples sent answered probed_by service",
+    inside: &[],
+};
+
+const CONFIGURATION: StepFields =
+    StepFields { step: "y1564_configuration", own: OF_A_SERVICE, inside: IN_A_SERVICE };
+
+const PERFORMANCE: StepFields =
+    StepFields { step: "y1564_performance", own: OF_A_SERVICE, inside: IN_A_SERVICE };
+
+const LINE: StepFields =
+    StepFields { step: "line", own: "direction rate_l1_bps frame_bytes", inside: &[] };
+
+const CBS: StepFields = StepFields {
+    step: "cbs",
+    own: "direction way flow_direction frame_bytes cir_bps cir_layer configured_burst_bytes \
+        tx_burst_bytes rx_burst_bytes_mean frames_sent frames_received frames_lost \
+        frames_marked bursts period_ms trials flaw pass line_burst_ms tx_burst_ms rx_burst_ms",
+    inside: &[],
+};
+
+const RATE: StepFields = StepFields {
+    step: "rate",
+    own: "direction way flow_direction frame_bytes cir_bps cir_layer measured_cir_bps \
+        deviation_percent flaw pass",
+    inside: &[],
+};
+
+const POLICING: StepFields = StepFields {
+    step: "policing",
+    own: "direction way flow_direction frame_bytes cir_bps cir_layer configured_burst_bytes \
+        tx_burst_bytes rx_burst_bytes_mean frames_sent frames_received frames_lost bursts \
+        estimated_cbs_bytes estimated_cbs_bytes_at_least estimated_cbs_bytes_at_most \
+        estimated_cbs_bytes_by_last_passed deviation_percent trials flaw pass line_burst_ms \
+        tx_burst_ms rx_burst_ms",
+    inside: &[],
+};
+
+const DISCOVERY: StepFields = StepFields {
+    step: "discovery",
+    own: "direction line_rate_l1_bps trials sending_s found sent_bytes loss_percent marked_dscp.N \
+        excess_shown_from_cbs_bytes excess_shown_filled_within_ms cir_bps cir_bps_at_least \
+        cir_bps_at_most cbs_bytes cbs_bytes_at_least cbs_bytes_at_most rate_bps \
+        rate_bps_at_least rate_bps_at_most bucket_bytes bucket_bytes_at_least \
+        bucket_bytes_at_most delay_ms charged_layer charged_offset_bytes measured_offset_bytes \
+        measured_offset_bytes_at_least measured_offset_bytes_at_most",
+    inside: &[(
+        "excess",
+        "dscp eir_bps eir_bps_at_least eir_bps_at_most ebs_bytes ebs_bytes_at_least \
+        ebs_bytes_at_most",
+    )],
+};
+
+const POLICER: StepFields = StepFields {
+    step: "rfc7640_policer",
+    own: "direction frame_bytes cir_l2_bps cbs_bytes eir_l2_bps ebs_bytes burst_rate_l2_bps \
+        bsa_bytes depth_estimate_bytes",
+    inside: &[
+        ("compliant", STATELESS),
+        ("excess", STATELESS),
+        ("hunt", HUNT),
+        ("hunt.trials.N", "burst_bytes lost_frames"),
+    ],
+};
+
+const QUEUE: StepFields = StepFields {
+    step: "rfc7640_queue",
+    own: "direction scheduler frame_bytes queue_bytes bandwidth_l2_bps bsa_bytes",
+    inside: &[
+        ("stateless", STATELESS),
+        ("hunt", HUNT),
+        ("hunt.trials.N", "burst_bytes lost_frames"),
+        ("stateful.N", STATEFUL),
+    ],
+};
+
+const SCHEDULER: StepFields = StepFields {
+    step: "rfc7640_scheduler",
+    own: "direction scheduler frame_bytes queue_bytes bandwidth_l2_bps",
+    inside: &[
+        ("classes.N", "dscp weight share_percent expected_share_percent"),
+        ("classes.N.stateless", STATELESS),
+        ("stateful.N", STATEFUL),
+    ],
+};
+
+const SHAPER: StepFields = StepFields {
+    step: "rfc7640_shaper",
+    own: "direction frame_bytes rate_l2_bps bc_bytes be_bytes queue_bytes sr_l2_bps \
+        first_train_bytes bucket_estimate_bytes bucket_estimate_least_bytes sbb_bytes sbi_us",
+    inside: &[("stateless", STATELESS), ("stateful.N", STATEFUL)],
+};
+
+const CAPACITY: StepFields = StepFields {
+    step: "rfc7640_capacity",
+    own: "direction frame_bytes",
+    inside: &[
+        ("classes.N", "dscp device bsa_bytes"),
+        ("classes.N.compliant", STATELESS),
+        ("classes.N.excess", STATELESS),
+        ("classes.N.hunt", HUNT),
+        ("classes.N.hunt.trials.N", "burst_bytes lost_frames"),
+        (
+            "classes.N.trains",
+            "sr_l2_bps first_train_bytes bucket_estimate_bytes bucket_estimate_least_bytes \
+        sbb_bytes sbi_us",
+        ),
+    ],
+};
+
+const STRESS: StepFields = StepFields {
+    step: "stress",
+    own: "direction family connections_target connections_peak connections_at_end \
+        setup_rate_cps_peak attempted established closed given_up failed_percent transactions \
+        good_bytes upload_good_bytes download_good_bytes throughput_bps layer duplicate_acks \
+        out_of_order bad_checksums corrupt_payload_bytes memory_bytes \
+        memory_bytes_per_connection",
+    inside: &[
+        ("held", "wanted least most"),
+        ("limit", "cause active"),
+        ("failed", "no_answer refused reset timed_out total"),
+        ("first_failure", "at_s active"),
+        ("stopped", "at_s until_s active abort"),
+        ("handshake_us", TIMES),
+        ("rtt_us", TIMES),
+        ("transaction_us", TIMES),
+        ("retransmissions", "syn timeout fast"),
+        (
+            "states",
+            "syn_sent syn_received established fin_wait_1 fin_wait_2 close_wait closing last_ack \
+        time_wait",
+        ),
+        (
+            "series.N",
+            "t_s dt_s sent_bytes received_bytes retransmitted_bytes rtt_us cwnd_bytes \
+        active_connections active attempted established closed failed transactions \
+        upload_good_bytes download_good_bytes",
+        ),
+    ],
+};
+
+/// What a service was offered and what became of it: frames, or connections.
+const OF_A_SERVICE: &str = "\
+    service direction step cir_percent offered_l2_bps pass status tries unsent_percent \
+    tester_drops tester_stall_ms sent_frames received_frames lost_frames out_of_order_frames \
+    duplicate_frames ir_bps ir_min_bps ir_max_bps ulr_l1_bps flr flr_resolution ftd_ms \
+    ftd_min_ms ftd_max_ms ftd_error_ms fdv_ms availability_percent unavailable_s \
+    severely_errored_s connections window_bytes good_bytes retransmitted_bytes throughput_bps \
+    ideal_bps share_percent efficiency_percent rtt_mean_ms";
+
+const IN_A_SERVICE: &[(&str, &str)] = &[
+    ("failures.N", "code text"),
+    ("dscp_received.N", "dscp frames"),
+    ("series.N", SLOT),
+    ("yellow", FRAMES_OF_A_SERVICE),
+    ("yellow.dscp_received.N", "dscp frames"),
+    ("yellow.series.N", SLOT),
+];
+
+/// The search for the longest burst without loss.
+const HUNT: &str = "bsa_bytes is_limit";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The writers of steps, whose keys the names are.
+    const WRITERS: [&str; 8] = [
+        include_str!("burst.rs"),
+        include_str!("flow.rs"),
+        include_str!("path.rs"),
+        include_str!("rfc2544.rs"),
+        include_str!("rfc6349.rs"),
+        include_str!("rfc7640.rs"),
+        include_str!("stress.rs"),
+        include_str!("y1564.rs"),
+    ];
+
+    fn recordings() -> Vec<PathBuf> {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"));
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|ending| ending == "zz")).collect()
+    }
+
+    fn read(file: &Path) -> Value {
+        let packed = fs::read(file).unwrap();
+        let text = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// The paths to the single values in `value`.
+    fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+        let below = |name: &str| [path, name].join(if path.is_empty() { "" } else { "." });
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, field)| paths(field, &below(name), found));
+            }
+            Value::Array(list) => list.iter().for_each(|each| paths(each, &below("0"), found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                found.insert(path.to_owned());
+            }
+        }
+    }
+
+    /// A field that is `null` as a whole has fields where it is known.
+    fn has(step: &StepFields, path: &str) -> bool {
+        step.has(path) || step.paths().any(|known| known.starts_with(&format!("{path}.")))
+    }
+
+    #[test]
+    fn every_field_of_every_recorded_result_is_named() {
+        let files = recordings();
+        assert!(files.len() > 30, "{files:?}");
+        for file in files {
+            let result = read(&file);
+            let method = Method::named(result["method"].as_str().unwrap()).unwrap();
+            for step in result["steps"].as_array().unwrap() {
+                let name = step["name"].as_str().unwrap();
+                let known = step_fields(method).iter().find(|known| known.step == name);
+                let known = known.unwrap_or_else(|| panic!("no step {name} of {method:?}"));
+                let mut found = BTreeSet::new();
+                paths(step, "", &mut found);
+                for path in found.iter().filter(|path| *path != "name") {
+                    assert!(has(known, path), "no {path} of {name} in {}", file.display());
+                }
+            }
+        }
+    }
+
+    /// What no recording has is compared with the sources of the writers, in both directions.
+    #[test]
+    fn the_names_are_the_keys_that_the_writers_write() {
+        let quoted = |source: &'static str| source.split('"').skip(1).step_by(2);
+        let literals: BTreeSet<&str> = WRITERS.into_iter().flat_map(quoted).collect();
+        let slot: BTreeSet<&str> = SLOT.split_whitespace().collect();
+        let mut named = BTreeSet::from([String::from("name")]);
+        for step in Method::ALL.into_iter().flat_map(step_fields) {
+            assert!(literals.contains(step.step), "{}", step.step);
+            named.extend(
+                step.paths().flat_map(|path| path.split('.').map(String::from).collect::<Vec<_>>()),
+            );
+        }
+        for part in named.iter().filter(|part| *part != "N" && !slot.contains(part.as_str())) {
+            let quantity = part.trim_end_matches("_at_least").trim_end_matches("_at_most");
+            assert!([part, quantity].iter().any(|name| literals.contains(*name)), "{part}");
+        }
+        for source in WRITERS {
+            let keys = source.split('"').zip(source.split('"').skip(1)).skip(1).step_by(2);
+            for (key, _) in keys.filter(|(_, after)| after.starts_with(':')) {
+                assert!(named.contains(key), "{key} is written and not named");
+            }
+        }
+    }
+}
