@@ -186,7 +186,7 @@ async function ended(page) {
   const open = page.getByRole("link", { name: "Open the result" });
   await open.waitFor({ timeout: RUN_LASTS_MS });
   demand(await page.locator(".banner strong").textContent(), "an ended run shows its verdict");
-  demand((await page.locator(".bar").count()) >= 4, "the window walk is drawn as bars");
+  demand((await page.locator(".bar").count()) >= 4, "trials are drawn as bars");
   await shot(page, "watch-ended");
   const [download] = await Promise.all([
     page.waitForEvent("download"),
@@ -202,6 +202,14 @@ async function ended(page) {
 async function reads(page, result) {
   await page.locator("table").first().waitFor();
   demand((await page.locator("table").count()) >= 4, "a result's steps are tables");
+  const bands = await page.getByText("SIMULATION", { exact: true }).count();
+  demand(bands === (where === "sim" ? 1 : 0), "a result says whether it was simulated");
+  const walk = page.locator("table", { hasText: "Window walk" }).locator("tbody td:last-child");
+  const shares = (await walk.allTextContents()).map(Number.parseFloat);
+  demand(
+    shares.length === 8 && shares.every((share) => share > 90 && share < 105),
+    `the window walk is shown as shares of what its windows allow (${shares.join(", ")} %)`,
+  );
   demand(await page.getByText("<script>alert(1)</script>").count(), "a label is text");
   await shot(page, "result");
   for (const file of [

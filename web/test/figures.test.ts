@@ -3,15 +3,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Counter, Form, Link, RunView } from "../src/api/types.ts";
-import { fieldName, fieldValue, flattened } from "../src/fields.ts";
+import { fieldName, fieldValue, flattened, wordOf } from "../src/fields.ts";
+import { bandsOf } from "../src/figures/bands.ts";
 import { counterpart, firstLook, treeOf } from "../src/figures/counters.ts";
 import { livePanels } from "../src/figures/live.ts";
 import { located, offsetOf } from "../src/figures/located.ts";
 import { stagesOf } from "../src/figures/stages.ts";
 import { writtenRate, writtenSize, writtenTime } from "../src/figures/written.ts";
-import { tablesOf } from "../src/figures/steps.ts";
 import { type Draft, orderOf, sorted, speaksOf } from "../src/order.ts";
 import { names, recorded } from "./recorded.ts";
+import { sources } from "./sources.ts";
 
 test("a field is shown by the unit in its name", () => {
   assert.equal(fieldName("rtt_p99_ms"), "RTT p99");
@@ -79,57 +80,51 @@ test("an error is found at its line and column", () => {
   assert.equal(offsetOf("ab\ncde\n", 2, 3), 5);
 });
 
-test("steps of one kind are one table, without columns that nobody filled", () => {
-  const { steps } = recorded("rfc6349-bucket-sim");
-  const tables = tablesOf([...steps, { name: "later", odd_bytes: 7 }]);
-  const count = (name: string, role?: string): number =>
-    steps.filter((step) => step["name"] === name && (!role || step["role"] === role)).length;
-  assert.deepEqual(
-    tables.map((table) => [table.caption, table.rows.length]),
-    [
-      ["Path MTU", count("path_mtu")],
-      ["Baseline RTT", count("baseline_rtt")],
-      ["Bottleneck bandwidth", count("bottleneck")],
-      ["Window walk", count("tcp", "walk")],
-      ["TCP throughput", count("tcp", "throughput")],
-      ["Later", 1],
-    ],
-  );
-  const heads = (table = tables[0]) => table?.columns.map((column) => column.head);
-  assert.deepEqual(heads(), ["direction", "path MTU", "black hole", "probes"]);
-  const untold = tablesOf(steps.map((step) => ({ ...step, probes: null })));
-  assert.deepEqual(heads(untold[0]), ["direction", "path MTU", "black hole"]);
-  assert.deepEqual(
-    untold[0]?.rows.map((step) => untold[0]?.columns.map((column) => column.cell(step))),
-    [
-      ["download", "1,500 B", "no"],
-      ["upload", "1,500 B", "no"],
-    ],
-  );
-});
-
-test("every step of every recorded result is in a table, and each column tells something", () => {
+test("every input of every recorded plan has a name and a value", () => {
   assert.ok(names.length > 20, names.join());
   for (const name of names) {
-    const { plan, steps } = recorded(name);
-    const tables = tablesOf(steps);
-    const rows = tables.flatMap((table) => table.rows);
-    // What a step lists has rows of its own.
-    assert.ok(rows.length >= steps.length, name);
-    for (const { caption, columns, rows } of tables) {
-      for (const column of columns) {
-        const cells = rows.map((step) => column.cell(step));
-        const said = cells.some((cell) => cell !== "–" && cell !== "");
-        assert.ok(said, `${name}: ${column.head} of ${caption}`);
-        const odd = cells.find((cell) => /undefined|NaN|\[object/.test(cell));
-        assert.equal(odd, undefined, `${name}: ${column.head} of ${caption}`);
-      }
-    }
-    for (const [field, value] of flattened(plan)) {
+    for (const [field, value] of flattened(recorded(name).plan)) {
       assert.ok(field !== "" && !/undefined|NaN/.test(value), `${name}: ${field} ${value}`);
     }
   }
 });
+
+test("simulations, failed self-checks and broken-off runs have bands", () => {
+  const words = (far: string, status: string, ok = true): string[] => {
+    const result = { far: { name: far }, verdict: { status, reasons: [] } };
+    return bandsOf({ ...result, validity: { ok, checks: [] } }).map((band) => band.word);
+  };
+  assert.deepEqual(words("far.example", "pass"), []);
+  assert.deepEqual(words("simulation", "pass"), ["SIMULATION"]);
+  assert.deepEqual(words("far.example", "invalid", false), ["INVALID"]);
+  assert.deepEqual(words("far.example", "aborted"), ["ABORTED"]);
+  assert.deepEqual(words("simulation", "aborted", false), ["SIMULATION", "INVALID", "ABORTED"]);
+});
+
+test("a recorded run has the band of a simulation where it was simulated", () => {
+  for (const name of names) {
+    const isMarked = bandsOf(recorded(name)).some((band) => band.word === "SIMULATION");
+    assert.equal(isMarked, name.endsWith("-sim"), name);
+  }
+});
+
+test("the page knows neither the kinds of steps nor their figures: the server's blocks do", () => {
+  const steps = names.flatMap((name) => recorded(name).steps);
+  const kinds = new Set(steps.map((step) => wordOf(step, "name")));
+  const figures = new Set(steps.flatMap(Object.keys).filter((field) => UNIT.test(field)));
+  assert.ok(kinds.has("path_mtu") && figures.has("ideal_bps"));
+  for (const [file, text] of sources()) {
+    for (const kind of kinds) {
+      assert.ok(!new RegExp(`^\\s*${kind}: \\{`, "m").test(text), `${kind} in ${file}`);
+    }
+    // How the fields of a plan are shown follows from their names, some of which steps have too.
+    for (const figure of file.endsWith("/fields.ts") ? [] : figures) {
+      assert.ok(!text.includes(`"${figure}"`), `${figure} in ${file}`);
+    }
+  }
+});
+
+const UNIT = /_(bps|bytes|fps|pps|cps|percent|ms|us|ns|s)$/;
 
 function counter(id: string, trial: string, name: string, unit = "bit/s"): Counter {
   const [from_s, until_s, end] = [0, 1, "near" as const];

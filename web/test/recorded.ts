@@ -2,14 +2,13 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 import { inflateSync } from "node:zlib";
-import type { Fields } from "../src/api/types.ts";
+import type { Fields, ResultDocument } from "../src/api/types.ts";
 
 const FOLDER = new URL("../../tests/evidence/", import.meta.url);
 const ENDING = ".json.zz";
 
-export interface RecordedResult {
-  method: string;
-  plan: Fields;
+/** As the file has it: the blocks are the server's. */
+export interface RecordedResult extends Omit<ResultDocument, "blocks"> {
   steps: Fields[];
 }
 

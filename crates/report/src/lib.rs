@@ -25,7 +25,7 @@ use fp_model::{Evidence, HostFacts};
 pub use certificate::certificate;
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
-pub use document::{Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
+pub use document::{Block, Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
 pub use json::{Event, StepFields, json, json_event, step_fields};
 pub use junit::junit;
 pub use labels::Labels;

@@ -43,7 +43,7 @@ export const runEvents = (id: string): string => `${ROOT}/runs/${path(id)}/event
 export const results = (query: URLSearchParams, stop?: AbortSignal): Promise<ResultPage> =>
   get(`/results?${query}`, stop);
 export const result = (id: string, stop?: AbortSignal): Promise<ResultDocument> =>
-  get(`/results/${path(id)}?series=0`, stop);
+  get(`/results/${path(id)}?series=0&blocks=1`, stop);
 export const resultFile = (id: string, file: string): string =>
   `${ROOT}/results/${path(id)}/${file}`;
 export const counters = (id: string, stop?: AbortSignal): Promise<Counter[]> =>

@@ -196,7 +196,7 @@ export interface HeadFigure {
   shown: string;
 }
 
-/** A step's fields depend on its name. */
+/** Their names depend on what is described. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface ResultDocument {
@@ -215,8 +215,36 @@ export interface ResultDocument {
   verdict: { status: string; reasons: Reason[] };
   validity: { ok: boolean; checks: Check[] };
   deviations?: string[];
-  steps: Fields[];
+  /** What was found, with final texts. */
+  blocks: Block[];
   judged_again?: Fields;
+}
+
+export type Block =
+  | { facts: { name: string; text: string }[] }
+  | { table: BlockTable }
+  | { figures: BlockFigure[] }
+  | { text: string };
+
+export interface BlockTable {
+  caption: string;
+  columns: { head: string; side: "left" | "right" }[];
+  rows: BlockCell[][];
+  note: string | null;
+}
+
+export interface BlockCell {
+  text: string;
+  tone: "good" | "bad" | "doubtful" | "neutral";
+}
+
+export interface BlockFigure {
+  caption: string;
+  /** What can be read from it, in words. */
+  alternative: string;
+  /** The text of an SVG file. */
+  svg: string;
+  is_wide: boolean;
 }
 
 export interface Reason {

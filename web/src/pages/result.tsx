@@ -1,15 +1,15 @@
-// One result: the verdict and why, whether the tester can be trusted, and every step as a table.
+// One result: the verdict and why, what was found, and the tester's self-checks.
 
 import type { JSX } from "preact";
 import { result, resultFile } from "../api/client.ts";
 import { LABELS, type Check, type ResultDocument } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
 import { fieldName, fieldValue, flattened, numberOf, wordOf } from "../fields.ts";
-import { type StepTable, type WalkBar, tablesOf, walkOf } from "../figures/steps.ts";
-import { Bar } from "../parts/bar.tsx";
+import { bandsOf } from "../figures/bands.ts";
+import { Blocks } from "../parts/blocks.tsx";
 import { Facts, Table } from "../parts/table.tsx";
-import { PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
-import { UNKNOWN, duration, inUnit, moment, rate, took } from "../quantity.ts";
+import { Band, PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
+import { UNKNOWN, duration, inUnit, moment, took } from "../quantity.ts";
 import { href } from "../routes.ts";
 
 export function ResultPage({ id }: { id: string }): JSX.Element {
@@ -26,7 +26,6 @@ export function ResultPage({ id }: { id: string }): JSX.Element {
 }
 
 function Shown({ found }: { found: ResultDocument }): JSX.Element {
-  const walk = walkOf(found.steps);
   return (
     <>
       <PageHead
@@ -37,6 +36,9 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
           Explore its counters
         </a>
       </PageHead>
+      {bandsOf(found).map((band) => (
+        <Band key={band.word} {...band} />
+      ))}
       <VerdictBanner verdict={found.verdict.status}>
         {found.verdict.reasons.length > 0 && (
           <ul class="reasons">
@@ -54,31 +56,14 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
         <h2>What and where</h2>
         <Facts facts={factsOf(found)} />
       </section>
-      {walk.length > 0 && <Walk bars={walk} />}
-      <div class="tables">
-        {tablesOf(found.steps).map((table) => (
-          <section class={isSmall(table) ? "panel" : "panel wide"} key={table.caption}>
-            <Table
-              caption={table.caption}
-              columns={table.columns}
-              rows={table.rows.map((step) => table.columns.map((column) => column.cell(step)))}
-              {...(table.note ? { note: table.note } : {})}
-            />
-          </section>
-        ))}
-      </div>
-      <Trust found={found} />
+      <Blocks blocks={found.blocks} />
+      <SelfChecks found={found} />
       <details class="panel">
         <summary>What was asked, after defaults</summary>
         <Facts facts={flattened(found.plan)} />
       </details>
     </>
   );
-}
-
-/** Such tables stand beside one another. */
-function isSmall(table: StepTable): boolean {
-  return table.columns.length <= 6 && table.rows.length <= 4;
 }
 
 const METHODS: Readonly<Record<string, string>> = {
@@ -155,56 +140,21 @@ function end(fields: ResultDocument["far"]): string {
   ].join(", ");
 }
 
-function Walk({ bars }: { bars: WalkBar[] }): JSX.Element {
-  const most = Math.max(...bars.flatMap((bar) => [bar.throughput_bps, bar.ideal_bps ?? 0]));
-  const directions = [...new Set(bars.map((bar) => bar.direction))];
-  return (
-    <section class="panel">
-      <h2>Window walk against the ideal</h2>
-      <div class="walks">
-        {directions.map((direction) => (
-          <div key={direction}>
-            <h3>{direction}</h3>
-            <ol class="walk">
-              {bars
-                .filter((bar) => bar.direction === direction)
-                .map((bar) => (
-                  <li key={bar.windows}>
-                    <span>{bar.windows}</span>
-                    <Bar
-                      share={bar.throughput_bps / most}
-                      ideal={bar.ideal_bps === null ? null : bar.ideal_bps / most}
-                      ink={direction}
-                      text={rate(bar.throughput_bps)}
-                      label={`${bar.windows} of ${bar.ideal_bps === null ? UNKNOWN : rate(bar.ideal_bps)}`}
-                    />
-                  </li>
-                ))}
-            </ol>
-          </div>
-        ))}
-      </div>
-      <p class="hint">The upright mark on each bar is the ideal of its windows.</p>
-    </section>
-  );
-}
-
-function Trust({ found }: { found: ResultDocument }): JSX.Element {
+function SelfChecks({ found }: { found: ResultDocument }): JSX.Element {
   const { validity, deviations = [] } = found;
   return (
     <section class="panel">
-      <h2>Whether the tester can be trusted</h2>
+      <h2>Self-checks</h2>
       <p>
         {validity.ok && validity.checks.length === 0
-          ? "The tester has no check of itself for such a run."
+          ? "The tester has no self-check for such a run."
           : validity.ok
-            ? "Every check that the tester makes of itself held."
-            : "A check that the tester makes of itself did not hold: this says nothing about the " +
-              "path."}
+            ? "Every self-check of the tester holds."
+            : "A self-check of the tester failed: this run says nothing about the path."}
       </p>
       {validity.checks.length > 0 && (
         <Table
-          caption="The tester's checks of itself"
+          caption="Self-checks of the tester"
           hideCaption
           columns={[
             { head: "check" },

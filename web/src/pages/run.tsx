@@ -1,4 +1,4 @@
-// Plan a run: across what, which method, with which options; checked while it is filled in.
+// Plan a run: which path, which method, with which options; checked while it is filled in.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -36,7 +36,7 @@ export function RunPage({ query }: { query: URLSearchParams }): JSX.Element {
     <>
       <PageHead
         title="Run"
-        lead="Say across what and how; what it takes is shown before it starts."
+        lead="Choose a path and a method; what the run takes is shown before it starts."
       />
       {(forms.error ?? known.error) && <Problem text={forms.error ?? known.error ?? ""} />}
       {form && known.value ? (
@@ -82,7 +82,7 @@ function TargetPart({
   const chosen = known.find((network) => network.name === draft.network);
   return (
     <section class="panel">
-      <h2>Across what</h2>
+      <h2>Path</h2>
       <Choice
         legend="Target"
         name="where"
@@ -326,8 +326,8 @@ function OrderPart({ draft, form }: { draft: Draft; form: Form }): JSX.Element {
     }
   };
   return (
-    <aside class="panel order" aria-label="The order">
-      <h2>The order</h2>
+    <aside class="panel order" aria-label="Command">
+      <h2>Command</h2>
       {order ? (
         <CheckedOrder checked={checked} isSimulated={draft.where === "sim"} />
       ) : (
@@ -368,7 +368,7 @@ function CheckedOrder({ checked, isSimulated }: CheckedProps): JSX.Element {
   }
   const value = last.current;
   if (!value) {
-    return <Waiting what="the order" />;
+    return <Waiting what="the command" />;
   }
   return (
     <div class={checked.waiting ? "stack stale" : "stack"}>

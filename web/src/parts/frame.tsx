@@ -111,9 +111,9 @@ function Foot({ about: known }: { about: About | null }): JSX.Element {
 }
 
 const THEMES: readonly (readonly [Choice, string])[] = [
-  ["system", "As the system"],
-  ["light", "Light"],
-  ["dark", "Dark"],
+  ["system", "Theme: system"],
+  ["light", "Theme: light"],
+  ["dark", "Theme: dark"],
 ];
 
 function ThemeSwitch(): JSX.Element {

@@ -70,6 +70,15 @@ export function VerdictBanner({ verdict, children }: BannerProps): JSX.Element {
   );
 }
 
+/** Across the whole page, so that a picture of it says it as well. */
+export function Band({ word, sentence }: { word: string; sentence: string }): JSX.Element {
+  return (
+    <p class="band" role="note">
+      <strong>{word}</strong> {sentence}
+    </p>
+  );
+}
+
 export function Problem({ text }: { text: string }): JSX.Element {
   return (
     <p class="problem" role="alert">

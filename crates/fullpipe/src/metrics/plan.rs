@@ -17,9 +17,15 @@ use super::{encoded, registry};
 /// the metric's unit.
 type FigureOf = (&'static str, &'static str, &'static str, f64);
 
-const FIGURES: [FigureOf; 23] = [
+const FIGURES: [FigureOf; 24] = [
     ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
-    ("ideal_bps", "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
+    (MEASURE, "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
+    (
+        "ideal_bps",
+        "path_ideal_l4_bits_per_second",
+        "What windows that fill the path reach (l4)",
+        1.0,
+    ),
     ("rate_l1_bps", "rate_l1_bits_per_second", "Rate on the line (l1)", 1.0),
     ("rate_l2_bps", "rate_l2_bits_per_second", "Frame rate (l2)", 1.0),
     ("rate_l3_bps", "rate_l3_bits_per_second", "Rate of IP packets (l3)", 1.0),
@@ -42,6 +48,10 @@ const FIGURES: [FigureOf; 23] = [
     ("connections_peak", "connections", "Connections that were open at once at most", 1.0),
     ("setup_rate_cps_peak", "connections_per_second", "Set up in the best second", 1.0),
 ];
+
+/// What a throughput is a share of: of a window walk, whose windows need not fill the path, what its
+/// windows allow; else the ideal.
+const MEASURE: &str = "ideal";
 
 /// What is known of the tests of a plan; whoever has it sees the same.
 #[derive(Clone, Debug)]
@@ -143,6 +153,11 @@ fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
 /// What a step has in a field. A rate that stands beside its layer, as those of flows and of the
 /// bottleneck, counts as one of the field that names the layer.
 fn number(step: &Value, field: &str) -> Option<f64> {
+    let field = match (field, step["role"].as_str()) {
+        (MEASURE, Some("walk")) => "ideal_windows_bps",
+        (MEASURE, _) => "ideal_bps",
+        (field, _) => field,
+    };
     let at_its_layer = || {
         let layer = step["layer"].as_str().or_else(|| step["charged_layer"].as_str())?;
         let is_asked = field.strip_prefix("rate_")?.strip_suffix("_bps")? == layer;
@@ -221,6 +236,8 @@ mod tests {
             {"name": "flow", "rate_bps": 20_000_000, "layer": "l4"},
             {"name": "tcp", "direction": "upload", "throughput_bps": 15_000_000,
              "efficiency_percent": 99.5, "rtt_mean_ms": null},
+            {"name": "tcp", "direction": "download", "role": "walk", "ideal_bps": 40_000_000,
+             "ideal_windows_bps": 10_000_000},
         ]});
         let ended = |status, result| Ended {
             test: "windows",
@@ -266,6 +283,14 @@ mod tests {
             format!(
                 "fullpipe_test_tcp_efficiency_ratio{{{labels},step=\"tcp upload\",\
                  direction=\"upload\"}} 0.995"
+            ),
+            format!(
+                "fullpipe_test_throughput_ideal_l4_bits_per_second{{{labels},\
+                 step=\"tcp download walk\",direction=\"download\"}} 10000000.0"
+            ),
+            format!(
+                "fullpipe_test_path_ideal_l4_bits_per_second{{{labels},\
+                 step=\"tcp download walk\",direction=\"download\"}} 40000000.0"
             ),
             String::from("fullpipe_watch_rounds_total 1"),
         ] {

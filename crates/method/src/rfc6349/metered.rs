@@ -141,7 +141,7 @@ impl<'a> Seen<'a> {
             throughput_l4,
             ideal_l4,
             ideal_strict_l4: strict,
-            judged: Box::new(self.judge(place, throughput_l4, ideal_l4)),
+            judged: Box::new(self.judge(role, place, throughput_l4, ideal_l4)),
             transfer_time_ratio: transfer_time_ratio(ideal_l4, throughput_l4),
             efficiency_percent: efficiency(transmitted, retransmitted),
             buffer_delay_percent: self.buffer_delay(rtt_mean),
@@ -155,12 +155,16 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn judge(&self, place: usize, throughput: Rate, ideal: Rate) -> Judged {
+    fn judge(&self, role: Role, place: usize, throughput: Rate, ideal: Rate) -> Judged {
         let flow = &self.flows[place];
         let piece = self.piece(flow);
         let judged = self.judged(place);
         let [windows_l4, assured_l4] = self.windows(place, ideal);
         let bps = throughput.as_bps() as f64;
+        let measure = match role {
+            Role::Walk => windows_l4,
+            Role::Throughput => ideal,
+        };
         Judged {
             throughput_l4_bounds: bounds(bps, Mean::of(&flow.slots, piece).spread)
                 .map(|bounds| bounds.map(|bps| Rate::bps(bps as u64))),
@@ -170,7 +174,7 @@ impl<'a> Seen<'a> {
             overfills: self.flows.iter().any(|flow| self.overfills(flow)),
             even_l4: self.even(place, flow.segment),
             share_percent_bounds: bounds(
-                100.0 * bps / ideal.as_bps().max(1) as f64,
+                100.0 * bps / measure.as_bps().max(1) as f64,
                 Mean::of(&judged, piece).spread,
             ),
             settled: self.settled(place, &judged, piece),

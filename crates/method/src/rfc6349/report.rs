@@ -135,9 +135,18 @@ pub struct TcpStep {
 }
 
 impl TcpStep {
-    /// Share of the ideal throughput.
+    /// Share of what the step could carry, as a part of 100.
     pub fn share_percent(&self) -> f64 {
-        100.0 * self.part_of_ideal(self.throughput_l4)
+        100.0 * self.throughput_l4.as_bps() as f64 / self.measure_l4().as_bps().max(1) as f64
+    }
+
+    /// What the throughput is a share of: in a walk, whose windows need not fill the path, what those
+    /// windows carry; else the ideal.
+    pub const fn measure_l4(&self) -> Rate {
+        match self.role {
+            Role::Walk => self.judged.windows_l4,
+            Role::Throughput => self.ideal_l4,
+        }
     }
 
     pub(super) fn part_of_ideal(&self, rate: Rate) -> f64 {
@@ -174,7 +183,7 @@ pub struct Judged {
     pub overfills: bool,
     /// With both directions loaded: the same share of what each carries alone.
     pub even_l4: Option<Rate>,
-    /// Bounds of the share of the ideal, like those of the throughput.
+    /// Bounds of the step's share, like those of the throughput.
     pub share_percent_bounds: Option<[f64; 2]>,
     pub settled: Settled,
     /// How long a trial that lost segments has to be.

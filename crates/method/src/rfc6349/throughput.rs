@@ -192,7 +192,8 @@ fn has_failed(run: &Run<'_>, path: &Path<'_>) -> bool {
 }
 
 fn carries(steps: &[TcpStep]) -> f64 {
-    steps.iter().map(TcpStep::share_percent).fold(f64::INFINITY, f64::min)
+    let part = |step: &TcpStep| step.part_of_ideal(step.throughput_l4);
+    steps.iter().map(part).fold(f64::INFINITY, f64::min)
 }
 
 /// One trial; what an emulated network may have spoilt is repeated.

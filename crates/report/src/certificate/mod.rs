@@ -44,7 +44,8 @@ fn foot(result: &Stored) -> String {
     format!("fullpipe {version} · run {} · {}", result.id(), result.started())
 }
 
-fn found(method: &str, result: &Value) -> Vec<Block> {
+/// The steps of a result as facts, tables and charts.
+pub(crate) fn found(method: &str, result: &Value) -> Vec<Block> {
     let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
     let mut blocks = Vec::new();
     let facts = path::facts(&steps);

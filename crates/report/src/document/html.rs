@@ -1,6 +1,7 @@
 //! A document as one HTML file that needs nothing else and asks nobody for anything.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serializer;
 
 use super::draw::{Anchor, Drawing, Ink, Mark, Pen, Point};
 use super::{Banner, Block, Document, Fact, Figure, Side, Table, Tone};
@@ -159,6 +160,21 @@ fn svg(drawing: &Drawing, alternative: &str) -> Markup {
             @for mark in &drawing.marks { (self::mark(mark)) }
         }
     }
+}
+
+/// The drawing as the text of an SVG file, for a page that shows it as an image.
+pub(super) fn serialize_svg<S: Serializer>(
+    drawing: &Drawing,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let [width, height] = [drawing.width, drawing.height].map(short);
+    let file = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}"))
+            width=(width) height=(height) font-family="system-ui, sans-serif" {
+            @for mark in &drawing.marks { (self::mark(mark)) }
+        }
+    };
+    serializer.serialize_str(&file.into_string())
 }
 
 fn mark(mark: &Mark) -> Markup {

@@ -10,6 +10,7 @@ use draw::Drawing;
 pub use html::html;
 pub use pdf::{Paper, PdfError, PdfFile, pdf};
 pub use plain::{markdown, plain};
+use serde::Serialize;
 
 /// A document from its title to its last line.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +21,8 @@ pub struct Document {
     pub blocks: Vec<Block>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Block {
     /// Begins a part of the document.
     Heading(String),
@@ -36,7 +38,7 @@ pub enum Block {
 }
 
 /// The verdict, to be seen from afar.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Banner {
     pub tone: Tone,
     /// One word.
@@ -45,7 +47,8 @@ pub struct Banner {
 }
 
 /// What colour underlines; the words say it as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tone {
     Good,
     Bad,
@@ -54,7 +57,7 @@ pub enum Tone {
 }
 
 /// Something with its name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
     pub name: String,
     pub text: String,
@@ -72,7 +75,7 @@ impl Fact {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
     pub caption: String,
     pub columns: Vec<Column>,
@@ -81,21 +84,22 @@ pub struct Table {
     pub note: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Column {
     pub head: String,
     pub side: Side,
 }
 
 /// At which side of their column texts stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Side {
     Left,
     /// Figures, so that their digits stand below each other.
     Right,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
     pub text: String,
     pub tone: Tone,
@@ -112,11 +116,13 @@ impl Cell {
 }
 
 /// A drawing with what it shows, for those who see it and for those who do not.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     pub caption: String,
     /// What can be read from it, in words.
     pub alternative: String,
+    /// Serialized as an SVG file.
+    #[serde(rename = "svg", serialize_with = "html::serialize_svg")]
     pub drawing: Drawing,
     /// It takes the whole width.
     pub is_wide: bool,

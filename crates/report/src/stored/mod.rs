@@ -5,7 +5,8 @@ mod headline;
 
 use serde_json::Value;
 
-use crate::Labels;
+use crate::document::Block;
+use crate::{Labels, certificate};
 pub use headline::Headline;
 
 /// The formats that can be read.
@@ -111,6 +112,11 @@ impl Stored {
     /// The one figure that stands for the run.
     pub fn headline(&self) -> Option<Headline> {
         headline::of(&self.value)
+    }
+
+    /// What was found, block by block as the certificate shows it.
+    pub fn blocks(&self) -> Vec<Block> {
+        certificate::found(self.method(), &self.value)
     }
 
     fn word(&self, field: &str) -> &str {

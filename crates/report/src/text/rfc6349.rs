@@ -89,16 +89,11 @@ fn window_walk(out: &mut String, steps: &[Step]) {
             grouped(step.window_bytes),
             bar(step, most.unwrap_or(Rate::ZERO)),
             rate(step.throughput_l4),
-            rate(possible(step)),
-            100.0 * step.throughput_l4.as_bps() as f64 / possible(step).as_bps().max(1) as f64
+            rate(step.measure_l4()),
+            step.share_percent()
         );
         line(out, &row);
     }
-}
-
-/// What the windows of a step of the walk allow.
-fn possible(step: &TcpStep) -> Rate {
-    step.judged.windows_l4
 }
 
 /// The throughput as filled cells on a scale that ends at `most`; a line stands at the ideal.
@@ -107,7 +102,7 @@ fn bar(step: &TcpStep, most: Rate) -> String {
         let share = rate.as_bps() as f64 / most.as_bps().max(1) as f64;
         (share * BAR_CELLS as f64).round() as usize
     };
-    let (filled, ideal) = (cells(step.throughput_l4), cells(possible(step)));
+    let (filled, ideal) = (cells(step.throughput_l4), cells(step.measure_l4()));
     let cell = |at: usize| match at {
         at if at == ideal => '│',
         at if at < filled => '█',

@@ -8,7 +8,7 @@ use axum::{Json, Router};
 use fp_history::{Entry, Filter, History, LABELS};
 use fp_report::{Headline, Paper, Stored};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
@@ -186,6 +186,9 @@ pub(super) struct Shown {
     /// 0 leaves out the series of the steps, of which the counters are a shorter form.
     #[serde(default = "one_by_default")]
     series: u8,
+    /// 1 adds `blocks`: the steps as facts, tables and charts with final texts, as on the certificate.
+    #[serde(default)]
+    blocks: u8,
 }
 
 const fn one_by_default() -> u8 {
@@ -200,8 +203,16 @@ pub(super) async fn one(
     Path(id): Path<String>,
     Query(shown): Query<Shown>,
 ) -> Result<Json<Value>, Refusal> {
-    let value = with_stored(house, id, move |stored| Ok(part(stored.value(), &shown)));
-    Ok(Json(value.await?))
+    Ok(Json(with_stored(house, id, move |stored| Ok(wanted(stored, &shown))).await?))
+}
+
+/// A result document, with its blocks if they are wanted.
+fn wanted(stored: &Stored, shown: &Shown) -> Value {
+    let mut document = part(stored.value(), shown);
+    if shown.blocks != 0 {
+        document["blocks"] = json!(stored.blocks());
+    }
+    document
 }
 
 /// As much of a result document as is wanted.
@@ -335,16 +346,77 @@ async fn compared<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn of_a_document_as_much_is_shown_as_is_wanted() {
         let document = json!({"id": "a", "steps": [{"n": 1, "series": [2]}], "evidence": [3]});
-        let shown = |evidence, series| part(&document, &Shown { evidence, series });
+        let shown = |evidence, series| part(&document, &Shown { evidence, series, blocks: 0 });
         assert_eq!(shown(1, 1), document);
         assert_eq!(shown(0, 1), json!({"id": "a", "steps": [{"n": 1, "series": [2]}]}));
         assert_eq!(shown(0, 0), json!({"id": "a", "steps": [{"n": 1}]}));
+    }
+
+    /// A recorded result, as the page asks for it.
+    fn recorded(name: &str) -> Value {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence");
+        let packed = std::fs::read(format!("{folder}/{name}.json.zz")).unwrap();
+        let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).unwrap();
+        let stored = Stored::read(String::from_utf8(bytes).unwrap()).unwrap();
+        wanted(&stored, &Shown { evidence: 0, series: 0, blocks: 1 })
+    }
+
+    /// The texts below a head of the table of this caption.
+    fn column(result: &Value, caption: &str, head: &str) -> Vec<String> {
+        let blocks = result["blocks"].as_array().unwrap();
+        let mut tables = blocks.iter().map(|block| &block["table"]);
+        let table = tables.find(|table| table["caption"] == caption).unwrap();
+        let columns = table["columns"].as_array().unwrap();
+        let place = columns.iter().position(|column| column["head"] == head).unwrap();
+        let text = |row: &Value| row[place]["text"].as_str().unwrap().to_owned();
+        table["rows"].as_array().unwrap().iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_sound_window_walk_is_shown_as_all_of_what_its_windows_allow() {
+        let result = recorded("rfc6349-sim");
+        let windows = column(&result, "Window walk", "of the path's window");
+        assert_eq!(windows, ["25 %", "50 %", "75 %", "100 %"].repeat(2));
+        let shares = column(&result, "Window walk", "share");
+        assert_eq!(shares.len(), windows.len());
+        for share in &shares {
+            let percent: f64 = share.trim_end_matches(" %").parse().unwrap();
+            assert!((95.0..=101.0).contains(&percent), "{shares:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_facts_tables_charts_and_texts_for_every_method() {
+        let results = [
+            "rfc6349-sim",
+            "burst-sim",
+            "rfc2544-sim",
+            "y1564-sim",
+            "rfc7640-sim",
+            "flow-classes-sim",
+            "stress-sim",
+        ];
+        for name in results {
+            let result = recorded(name);
+            let blocks = result["blocks"].as_array().unwrap();
+            let kinds: Vec<&str> = blocks
+                .iter()
+                .flat_map(|block| block.as_object().unwrap().keys())
+                .map(String::as_str)
+                .collect();
+            assert!(kinds.contains(&"table"), "{name}: {kinds:?}");
+            let known = ["facts", "table", "figures", "text"];
+            assert!(kinds.iter().all(|kind| known.contains(kind)), "{name}: {kinds:?}");
+            let figures = blocks.iter().filter_map(|block| block["figures"].as_array()).flatten();
+            for figure in figures {
+                let svg = figure["svg"].as_str().unwrap();
+                assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>"), "{name}: {svg}");
+            }
+        }
     }
 }

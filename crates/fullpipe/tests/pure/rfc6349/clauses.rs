@@ -80,5 +80,7 @@ fn the_result_shows_for_each_window_what_was_possible_beside_what_was_reached() 
         assert!(number(step, "throughput_bps") <= 1.01 * possible, "{step}");
         assert!(number(step, "throughput_bps") >= 0.9 * possible, "{step}");
         assert!(number(step, "ideal_bps") >= possible, "{step}");
+        let share = 100.0 * number(step, "throughput_bps") / possible;
+        assert!((number(step, "share_percent") - share).abs() < 1e-6, "{step}");
     }
 }
