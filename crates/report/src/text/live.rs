@@ -23,9 +23,9 @@ struct Flow {
     /// Bytes of payload for each byte of the series.
     payload: f64,
     known_until: Duration,
-    /// Until then everything is in a line.
+    /// The end of what is in a line.
     told_until: Duration,
-    /// Those of which a part is in none.
+    /// Slots of which a part is in no line yet.
     slots: Vec<Sample>,
 }
 
@@ -89,7 +89,7 @@ impl Progress {
             let told = flow.told_until..until.min(flow.known_until);
             let mut bytes = 0.0;
             for slot in &flow.slots {
-                let share = share_within(slot, &told);
+                let share = share_within(slot, &told, self.ends);
                 if share <= 0.0 {
                     continue;
                 }
@@ -119,12 +119,15 @@ impl Progress {
     }
 }
 
-/// The part of a slot that lies within `told`: a slot that reaches over the end of a line is shared out
-/// between this one and the next.
-fn share_within(slot: &Sample, told: &Range<Duration>) -> f64 {
+/// The part of what a slot carried that belongs to `told`: a slot that reaches over the end of a line is
+/// shared out between this one and the next. What it carried was sent before `ends`, also if it lasts
+/// longer.
+fn share_within(slot: &Sample, told: &Range<Duration>, ends: Duration) -> f64 {
+    let slot_ends = (slot.at + slot.lasts).min(ends.max(slot.at));
     let from = slot.at.max(told.start);
-    let until = (slot.at + slot.lasts).min(told.end);
-    until.saturating_sub(from).as_secs_f64() / slot.lasts.as_secs_f64().max(1e-9)
+    let until = slot_ends.min(told.end);
+    let lasts = slot_ends.saturating_sub(slot.at);
+    until.saturating_sub(from).as_secs_f64() / lasts.as_secs_f64().max(1e-9)
 }
 
 /// A series of frames counts all of a frame.
@@ -167,22 +170,11 @@ mod tests {
     fn slots_are_shared_out_between_the_lines_that_they_overlap() {
         let load =
             FramesLoad::new(FrameSizes::fixed(1000), Pace::Constant { rate: Rate::mbps(10) });
-        let payload = {
-            let spec = FlowSpec::new(
-                Direction::Upload,
-                Family::Ipv4,
-                Dscp::BEST_EFFORT,
-                Load::Frames(load.clone()),
-            );
-            payload_share(&spec)
-        };
+        let load = Load::Frames(load);
+        let flow = FlowSpec::new(Direction::Upload, Family::Ipv4, Dscp::BEST_EFFORT, load);
+        let payload = payload_share(&flow);
         for interval_ms in [500, 1000, 2000] {
-            let flow = FlowSpec::new(
-                Direction::Upload,
-                Family::Ipv4,
-                Dscp::BEST_EFFORT,
-                Load::Frames(load.clone()),
-            );
+            let flow = flow.clone();
             let timing = Timing {
                 warm_up: Duration::ZERO,
                 steady: Duration::from_secs(10),
@@ -193,8 +185,10 @@ mod tests {
             let mut lines = Vec::new();
             for place in 0..67 {
                 let at = SLOT * place;
-                let lasts = SLOT.min(Duration::from_secs(10).saturating_sub(at));
-                let bytes = (10e6 / 8.0 * lasts.as_secs_f64() / payload) as u64;
+                let sends = SLOT.min(Duration::from_secs(10).saturating_sub(at));
+                let bytes = (10e6 / 8.0 * sends.as_secs_f64() / payload) as u64;
+                // As across real frames, where the last slot lasts until all is over.
+                let lasts = if sends < SLOT { sends + Duration::from_secs(1) } else { SLOT };
                 let slot = Sample { at, lasts, received_bytes: Some(bytes), ..Sample::default() };
                 lines.extend(progress.on_sample(0, &slot));
             }
