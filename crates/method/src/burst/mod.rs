@@ -90,9 +90,8 @@ fn untested(plan: &Plan, steps: &[Step]) -> Vec<String> {
 fn heed_undecided(report: &mut Report) {
     let is_undecided = |step: &Step| match step {
         Step::Policing(step) => step.flaw.is_none() && step.pass.is_none(),
-        Step::PathMtu(_) | Step::Line(_) | Step::Cbs(_) | Step::Rate(_) | Step::Discovery(_) => {
-            false
-        }
+        Step::Rate(step) => step.flaw.is_none() && step.pass.is_none(),
+        Step::PathMtu(_) | Step::Line(_) | Step::Cbs(_) | Step::Discovery(_) => false,
     };
     let is_sound = matches!(report.verdict.status, Status::Pass | Status::Info);
     if is_sound && report.steps.iter().any(is_undecided) {

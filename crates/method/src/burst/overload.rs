@@ -11,6 +11,7 @@ use fp_model::{
 };
 
 use super::cbs::REPEATS;
+use super::discovery::{self, STALL_MAX_S};
 use super::estimate::{self, Depth, Refill};
 use super::passage::{Passage, on_time, slope, slope_of_most, spacing};
 use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
@@ -35,6 +36,8 @@ const WATCHED_FRAMES: f64 = 30.0;
 /// By so much longer the next burst is if the last one did not empty the bucket.
 const GROWTH: u32 = 4;
 const GROWTHS: u32 = 3;
+/// A queue is overloaded for this long once it has shown.
+const QUEUE_SHOWN: Duration = Duration::from_millis(500);
 /// What passes later says more of the refill than of the depth.
 const DEPTH_SPANS: usize = 40;
 /// An emulated network may be late by so much of the time that a burst takes.
@@ -95,8 +98,32 @@ pub(super) struct Policed {
     pub(super) port: Port,
     /// As measured; `None` where nothing was dropped.
     pub(super) refill: Option<Refill>,
-    /// A first idea of it.
+    /// A first estimate of it.
     pub(super) depth_bytes: Option<f64>,
+    /// Where the excess waits instead: for how many seconds at most, and what passes.
+    pub(super) queue: Option<Queue>,
+}
+
+/// A shaper, or a line slower than the one in front of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    pub(super) refill: Refill,
+    pub(super) waited_s: f64,
+}
+
+impl Queue {
+    /// What nearly all later frames of each burst waited for.
+    fn of(seen: &Seen, slot_s: f64, charged_bytes: f64) -> Option<Self> {
+        let queues = seen.report.bursts.iter().map(|burst| {
+            let waited_s = discovery::waited(burst, slot_s)?;
+            let passage = Passage::of(burst, |_| true);
+            let held = discovery::held_back(&passage, slot_s, passage.sent_spacing())?;
+            let Refill { bytes_s, uncertainty } = held.refill;
+            let refill = Refill { bytes_s: bytes_s * charged_bytes, uncertainty };
+            Some(Self { refill, waited_s: held.waited.max(waited_s) })
+        });
+        queues.collect::<Option<Vec<_>>>()?.into_iter().next()
+    }
 }
 
 impl Policed {
@@ -106,6 +133,7 @@ impl Policed {
             port: *port,
             refill: found.map(|(refill, _)| refill),
             depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
+            queue: Queue::of(seen, port.slot_s(frame_bytes), charged_bytes),
         }
     }
 
@@ -194,7 +222,8 @@ pub(super) fn lines_last(slot_s: f64) -> Duration {
     Duration::from_secs_f64((f64::from(LINE_FRAMES * LINE_BURSTS) * slot_s).min(60.0))
 }
 
-/// Measures the refill of each direction's policer, and a first idea of its depth.
+/// Measures what passes of an overload in each direction, and a first estimate of the depth of its
+/// policer; directions in which the excess waits or passes are left out of what is returned.
 pub(super) fn rates(
     run: &mut Run<'_>,
     directions: &[Direction],
@@ -213,7 +242,7 @@ pub(super) fn rates(
     let tolerance = run.plan.tolerance_percent / 100.0;
     let least_bytes_s = expected.cir_bytes_s * (1.0 - tolerance);
     let mut policed: Vec<Policed> = Vec::new();
-    let (mut growths, mut repeats) = (0, 0);
+    let (mut growths, mut repeats, mut has_waited) = (0, 0, false);
     let flaw = loop {
         let name = format!("overload, {}", names(directions));
         let seen = offer(run, name, ports, frame_bytes, lasts, idle)?;
@@ -222,6 +251,17 @@ pub(super) fn rates(
             .zip(&seen)
             .map(|(port, seen)| Policed::of(port, seen, frame_bytes, charged_bytes))
             .collect();
+        if found.iter().any(|one| one.queue.is_some()) {
+            let stalls =
+                |one: &Policed| one.queue.is_some_and(|queue| queue.waited_s <= STALL_MAX_S);
+            // Once may have been a stall of the receiver, and a longer overload shows more of a rate.
+            if !has_waited && found.iter().any(stalls) {
+                (has_waited, lasts) = (true, lasts.max(QUEUE_SHOWN));
+                continue;
+            }
+            policed = found;
+            break None;
+        }
         let late = seen.iter().map(|seen| seen.emulation.late_max).max().unwrap_or_default();
         let is_late = found.iter().any(|one| expected.lateness_explains(one, tolerance, late));
         if is_late && repeats < REPEATS {
@@ -244,6 +284,7 @@ pub(super) fn rates(
         let step = rate_step(run, policed, (frame_bytes, cir), directions.len() > 1, flaw);
         run.report.steps.push(Step::Rate(step));
     }
+    policed.retain(|policed| policed.queue.is_none() && policed.refill.is_some());
     Ok(policed)
 }
 
@@ -335,7 +376,9 @@ fn rate_step(
     bidirectional: bool,
     flaw: Option<Flaw>,
 ) -> RateStep {
-    let measured = policed.refill.map(|refill| Rate::bps((refill.bytes_s * 8.0) as u64));
+    let passes = policed.queue.map(|queue| queue.refill).or(policed.refill);
+    let measured = passes.map(|refill| Rate::bps((refill.bytes_s * 8.0) as u64));
+    let waited = policed.queue.map(|queue| Duration::from_secs_f64(queue.waited_s));
     let deviation_percent =
         measured.map(|rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0));
     let tolerance = run.plan.tolerance_percent;
@@ -348,8 +391,10 @@ fn rate_step(
         cir,
         measured,
         deviation_percent,
+        waited,
         flaw,
-        pass: flaw.is_none().then_some(is_within),
+        // Whether a policer is set right, a shaper of the right rate does not say.
+        pass: (flaw.is_none() && !(is_within && waited.is_some())).then_some(is_within),
     }
 }
 
@@ -389,7 +434,7 @@ mod tests {
         let port = Port { direction: Direction::Upload, line_bps: 1e9 };
         let explained = |bytes_s, late_us| {
             let refill = Some(Refill { bytes_s, uncertainty: 0.001 });
-            let found = Policed { port, refill, depth_bytes: None };
+            let found = Policed { port, refill, depth_bytes: None, queue: None };
             expected.lateness_explains(&found, 0.02, Duration::from_micros(late_us))
         };
         assert!(explained(5.104e6, 600));

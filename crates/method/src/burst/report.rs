@@ -109,11 +109,14 @@ pub struct RateStep {
     pub bidirectional: bool,
     pub frame_bytes: u32,
     pub cir: LayeredRate,
-    /// At the same layer; `None` where nothing was dropped.
+    /// What passes of an overload, at the same layer; `None` where nothing was dropped or waited.
     pub measured: Option<Rate>,
     pub deviation_percent: Option<f64>,
+    /// The longest that a frame waited, where a shaper or a line makes wait what exceeds its rate; `None`
+    /// where the excess is dropped, as a policer does.
+    pub waited: Option<Duration>,
     pub flaw: Option<Flaw>,
-    /// `None` with a flaw.
+    /// `None` with a flaw, and where a shaper passes the CIR.
     pub pass: Option<bool>,
 }
 

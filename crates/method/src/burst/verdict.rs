@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use fp_model::{Abort, Direction, Rate};
 
@@ -118,6 +119,9 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
         let named = format!("refill, {}, {} bytes", step.direction, step.frame_bytes);
         return Some(("trial_not_as_planned", not_as_planned(&named, flaw, 1 + REPEATS)));
     }
+    if let (Some(waited), Some(measured)) = (step.waited, step.measured) {
+        return Some(("no_policer", shaped(step, measured, waited)));
+    }
     if step.pass != Some(false) {
         return None;
     }
@@ -138,6 +142,22 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
         plan.tolerance_percent
     );
     Some(("cir_outside_tolerance", text))
+}
+
+fn shaped(step: &RateStep, measured: Rate, waited: Duration) -> String {
+    let than_sold = match step.pass {
+        Some(_) if measured < step.cir.rate => ", less than the CIR",
+        Some(_) => ", more than the CIR",
+        None => "",
+    };
+    format!(
+        "{}: no policer here: a shaper or a line of {} ({}){than_sold}; what exceeds it waits, up to \
+         {:.1} ms, so a committed burst size does not show",
+        step.direction,
+        mbps(measured),
+        step.cir.layer,
+        waited.as_secs_f64() * 1e3
+    )
 }
 
 fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> {

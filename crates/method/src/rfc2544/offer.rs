@@ -27,7 +27,7 @@ const STALLS: f64 = 3.0;
 /// takes longer than this is lost.
 const WAIT_MAX: Duration = Duration::from_secs(4);
 /// Frames that were due and did not leave, and time that those which left took more or less.
-const TOLERATED: f64 = 0.001;
+pub(super) const TOLERATED: f64 = 0.001;
 /// Frames that come first: neighbours are resolved, caches warm. RFC 2544 section 23 b.
 const LEARNING: Duration = Duration::from_millis(100);
 /// After an overload that emptied a bucket or filled a queue, so much of a trial's length passes in

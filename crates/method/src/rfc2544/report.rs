@@ -7,6 +7,7 @@ use core::time::Duration;
 use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, SentBy};
 
 use super::Way;
+use super::offer::TOLERATED;
 use crate::mlr::{Goal, GoalResult};
 use crate::path::{BaselineRtt, PathMtu};
 
@@ -166,6 +167,17 @@ impl TrialRow {
     pub fn loss_percent(&self) -> f64 {
         let lost = self.sent_frames.saturating_sub(self.received_frames);
         100.0 * lost as f64 / self.sent_frames.max(1) as f64
+    }
+
+    /// Whether the tester is why it failed: it could not send or receive as planned, and the network
+    /// lost no larger share of what was sent than the tester left unsent.
+    pub(super) fn failed_by_tester(&self) -> bool {
+        let lost = self.sent_frames.saturating_sub(self.received_frames);
+        let in_network = lost.saturating_sub(self.dropped_by_tester) as f64;
+        let unsent = self.planned_frames.saturating_sub(self.sent_frames) as f64;
+        let share_lost = in_network / self.sent_frames.max(1) as f64;
+        let share_unsent = unsent / self.planned_frames.max(1) as f64;
+        self.tester_limit && share_lost <= share_unsent + TOLERATED
     }
 }
 

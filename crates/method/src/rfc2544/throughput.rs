@@ -205,13 +205,9 @@ impl Finder<'_, '_> {
     }
 
     fn limit(&self, found: Option<FrameRate>) -> Limit {
-        let by_tester = |row: &TrialRow| row.tester_limit;
+        let failed_by_tester = self.failing.as_ref().map(TrialRow::failed_by_tester);
         let Some(found) = found else {
-            return if self.failing.as_ref().is_some_and(by_tester) {
-                Limit::Tester
-            } else {
-                Limit::Network
-            };
+            return if failed_by_tester == Some(true) { Limit::Tester } else { Limit::Network };
         };
         if found.rate_l1 == self.highest.rate_l1 {
             return match (self.line.rate_l1, self.line.source) {
@@ -220,11 +216,8 @@ impl Finder<'_, '_> {
                 _ => Limit::RateCap,
             };
         }
-        let fell_short = self.rows.iter().any(|row| row.passed && row.tester_limit);
-        if fell_short || self.failing.as_ref().is_some_and(by_tester) {
-            Limit::Tester
-        } else {
-            Limit::Network
-        }
+        // Without a trial that failed the tester may have fallen short of every higher rate.
+        let fell_short = || self.rows.iter().any(|row| row.passed && row.tester_limit);
+        if failed_by_tester.unwrap_or_else(fell_short) { Limit::Tester } else { Limit::Network }
     }
 }

@@ -146,10 +146,16 @@ fn interval(step: Fields<'_>, field: &str) -> String {
 }
 
 fn refill(step: Fields<'_>) -> Fact {
-    let name = format!("Policer passes, {}", step.word("flow_direction"));
+    let waits = step.number("waited_ms").is_some();
+    let what = if waits { "Shaper passes" } else { "Policer passes" };
+    let name = format!("{what}, {}", step.word("flow_direction"));
+    let waited = match waits {
+        true => format!("; what exceeds it waits up to {}", step.milliseconds("waited_ms")),
+        false => String::new(),
+    };
     let text = match (step.number("measured_cir_bps"), step.number("deviation_percent")) {
         (Some(_), Some(deviation)) => format!(
-            "{} ({}), {} % from the CIR",
+            "{} ({}), {} % from the CIR{waited}",
             step.rate("measured_cir_bps"),
             step.word("cir_layer"),
             signed(deviation, 2)

@@ -98,6 +98,9 @@ fn udp(flows: &[Fields<'_>]) -> Table {
         };
         let delay = flow.inside("one_way_delay");
         let delay = match delay.number("mean_us") {
+            Some(mean) if Some(mean) < delay.number("error_us") => {
+                delay.one_way("mean_us", "error_us")
+            }
             Some(_) => {
                 format!("{} ± {}", delay.microseconds("mean_us"), delay.microseconds("error_us"))
             }

@@ -81,9 +81,9 @@ fn latency(steps: &[Fields<'_>]) -> Table {
             step.word("direction").to_owned(),
             step.grouped("frame_bytes"),
             fps(*step, "rate_fps"),
-            step.milliseconds("latency_min_ms"),
-            step.milliseconds("latency_mean_ms"),
-            step.milliseconds("latency_max_ms"),
+            step.one_way("latency_min_ms", "clock_error_us"),
+            step.one_way("latency_mean_ms", "clock_error_us"),
+            step.one_way("latency_max_ms", "clock_error_us"),
             step.grouped("repetitions"),
         ];
         cells.map(Cell::new).to_vec()

@@ -76,7 +76,7 @@ fn row(step: Fields<'_>, first: &str) -> Vec<Cell> {
         step.rate("offered_l2_bps"),
         rate,
         ratio("flr"),
-        step.milliseconds("ftd_ms"),
+        step.one_way("ftd_ms", "ftd_error_ms"),
         step.milliseconds("fdv_ms"),
         step.decimals("availability_percent", 3, "%"),
     ]

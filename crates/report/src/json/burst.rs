@@ -67,6 +67,8 @@ fn rate(step: &RateStep) -> Value {
         "cir_layer": step.cir.layer,
         "measured_cir_bps": step.measured.map(fp_model::Rate::as_bps),
         "deviation_percent": step.deviation_percent,
+        "excess": step.measured.map(|_| if step.waited.is_some() { "waits" } else { "is_dropped" }),
+        "waited_ms": step.waited.map(ms),
         "flaw": step.flaw.map(|flaw| flaw.to_string()),
         "pass": step.pass,
     })

@@ -241,7 +241,7 @@ const CBS: StepFields = StepFields {
 const RATE: StepFields = StepFields {
     step: "rate",
     own: "direction way flow_direction frame_bytes cir_bps cir_layer measured_cir_bps \
-        deviation_percent flaw pass",
+        deviation_percent excess waited_ms flaw pass",
     inside: &[],
 };
 

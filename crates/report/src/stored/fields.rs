@@ -7,7 +7,7 @@ use fp_method::rounded;
 use fp_model::Rate;
 use serde_json::Value;
 
-use crate::text::{duration, grouped, rate, unknown};
+use crate::text::{duration, grouped, one_way, rate, unknown};
 
 /// The fields of one object; what is `null` or not there is shown as unknown.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +61,21 @@ impl<'a> Fields<'a> {
         self.time(field, 1e3)
     }
 
-    /// Documents have times in fractions of units, of whole nanoseconds.
+    /// A one-way delay by two clocks that agree to `error`; both fields end in `_ms` or `_us`.
+    pub(crate) fn one_way(self, field: &str, error: &str) -> String {
+        let span = |field: &str| self.span(field, if field.ends_with("_us") { 1e3 } else { 1e6 });
+        let error = span(error).unwrap_or_default();
+        span(field).map_or_else(unknown, |delay| one_way(delay, error))
+    }
+
     fn time(self, field: &str, nanos_each: f64) -> String {
+        self.span(field, nanos_each).map_or_else(unknown, duration)
+    }
+
+    /// Documents have times in fractions of units, of whole nanoseconds.
+    fn span(self, field: &str, nanos_each: f64) -> Option<Duration> {
         let nanos = self.number(field).map(|number| (number * nanos_each).round().max(0.0));
-        nanos.map_or_else(unknown, |nanos| duration(Duration::from_nanos(nanos as u64)))
+        nanos.map(|nanos| Duration::from_nanos(nanos as u64))
     }
 
     /// A count with its thousands apart; of a figure that is not whole, the nearest.

@@ -88,7 +88,14 @@ fn refill(step: &RateStep) -> String {
         }
         _ => String::from("nothing was dropped"),
     };
-    format!("\npolicer passes  {:<9} {measured}", step.direction)
+    match step.waited {
+        Some(waited) => format!(
+            "\nshaper passes   {:<9} {measured}; what exceeds it waits up to {}",
+            step.direction,
+            duration(waited)
+        ),
+        None => format!("\npolicer passes  {:<9} {measured}", step.direction),
+    }
 }
 
 fn policing(step: &PolicingStep) -> String {

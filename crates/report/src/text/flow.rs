@@ -4,7 +4,7 @@ use fp_method::flow::{Carried, Connection, FlowStep, Part, ProfileStep, Report, 
 use fp_model::{Dscp, DscpCount, Rate, TcpEngine};
 
 use super::path::path_mtu;
-use super::{amount, duration, grouped, line, plot, rate, unknown};
+use super::{amount, duration, grouped, line, one_way, plot, rate, unknown};
 
 /// More flows than that are shown in sum only; the result has them all.
 const ROWS_MAX: usize = 64;
@@ -165,7 +165,11 @@ fn of_udp(flow: &FlowStep) -> Vec<String> {
         parts.push(format!("jitter {}", duration(jitter.rfc3550)));
     }
     if let Some(delay) = flow.delay {
-        parts.push(format!("one way {} ± {}", duration(delay.mean), duration(delay.error)));
+        let error = duration(delay.error);
+        parts.push(match delay.mean < delay.error {
+            true => format!("one way {}", one_way(delay.mean, delay.error)),
+            false => format!("one way {} ± {error}", duration(delay.mean)),
+        });
     }
     let counted = [
         (flow.out_of_order, "out of order"),

@@ -192,6 +192,12 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// A one-way delay by two clocks that agree to `error`: of a delay below that only an upper bound is
+/// known.
+pub(crate) fn one_way(delay: Duration, error: Duration) -> String {
+    if delay < error { format!("< {}", duration(delay + error)) } else { duration(delay) }
+}
+
 /// A count with its thousands apart.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();

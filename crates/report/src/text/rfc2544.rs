@@ -1,5 +1,7 @@
 //! An RFC 2544 run on the screen: a table for each test, and the frame rates as bars.
 
+use std::time::Duration;
+
 use fp_method::rfc2544::{
     APPLICABILITY, BackToBack, DelayClock, FrameLoss, FrameRate, Latency, Limit, LineRate,
     LineSource, Recovery, Report, Step, Throughput,
@@ -7,7 +9,7 @@ use fp_method::rfc2544::{
 use fp_model::Layer;
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{duration, grouped, line, rate, unknown};
+use super::{duration, grouped, line, one_way, rate, unknown};
 
 const BAR_CELLS: usize = 24;
 
@@ -134,11 +136,18 @@ fn latency(out: &mut String, steps: &[Step]) {
             row.way,
             row.rate.frame_bytes,
             grouped(row.rate.frames_per_second() as u64),
-            duration(row.min),
-            duration(row.mean),
-            duration(row.max)
+            latency_text(row, row.min),
+            latency_text(row, row.mean),
+            latency_text(row, row.max)
         );
         line(out, &text);
+    }
+}
+
+fn latency_text(row: &Latency, time: Duration) -> String {
+    match row.clock {
+        DelayClock::BothEnds { error } => one_way(time, error),
+        DelayClock::RoundTrip => duration(time),
     }
 }
 

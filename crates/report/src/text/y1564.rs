@@ -5,7 +5,7 @@ use fp_method::y1564::{
     Availability, Figures, IrSpan, Measured, Report, ServiceStep, Step, TcpFigures,
 };
 
-use super::{duration, line, rate, unknown};
+use super::{duration, line, one_way, rate, unknown};
 
 pub(super) fn body(out: &mut String, report: &Report) {
     for step in &report.steps {
@@ -72,7 +72,7 @@ fn cells(figures: &Figures) -> [String; 4] {
     [
         rate(figures.ir_l2),
         figures.flr.map_or_else(unknown, percent),
-        figures.ftd.map_or_else(unknown, |ftd| duration(ftd.mean)),
+        figures.ftd.map_or_else(unknown, |ftd| one_way(ftd.mean, ftd.error)),
         figures.fdv.map_or_else(unknown, duration),
     ]
 }
@@ -115,8 +115,8 @@ fn more(step: &ServiceStep) -> String {
             let longest = judged.ftd.map(|ftd| {
                 format!(
                     "FTD {} … {} ± {}",
-                    duration(ftd.min),
-                    duration(ftd.max),
+                    one_way(ftd.min, ftd.error),
+                    one_way(ftd.max, ftd.error),
                     duration(ftd.error)
                 )
             });

@@ -139,11 +139,11 @@ pub(super) fn before_a_shaper(seen: &Seen, port: Port, frame_bytes: u32) -> Port
 }
 
 /// Frames that were held back and came one after the other, in frames.
-struct Held {
-    refill: Refill,
+pub(in crate::burst) struct Held {
+    pub(in crate::burst) refill: Refill,
     bucket_frames: Bounds,
     /// Seconds.
-    waited: f64,
+    pub(in crate::burst) waited: f64,
 }
 
 /// The later half of a burst, or less where it begins with so many frames out of a bucket: those come
@@ -166,7 +166,7 @@ fn behind_the_bucket(curve: &[Point], pace_s: f64) -> Option<&[Point]> {
 /// A bucket of `B` bytes that is full when the first frame comes has let `B` and the refill since
 /// then go when it lets a frame go that waited: the straight line through those begins, at the first
 /// frame, with `B`.
-fn held_back(burst: &Passage, slot_s: f64, pace_s: f64) -> Option<Held> {
+pub(in crate::burst) fn held_back(burst: &Passage, slot_s: f64, pace_s: f64) -> Option<Held> {
     let begin = burst.curve.first()?.at;
     let late = behind_the_bucket(&burst.curve, pace_s)?;
     let points: Vec<_> =

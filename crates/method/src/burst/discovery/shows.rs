@@ -25,7 +25,7 @@ const WAITING_GAPS: f64 = 3.0;
 const STALL_GAPS: f64 = 4.0;
 const STALL_MIN_S: f64 = 0.000_3;
 /// No stall of a receiver lasts as long.
-const STALL_MAX_S: f64 = 0.06;
+pub(in crate::burst) const STALL_MAX_S: f64 = 0.06;
 
 /// What one burst shows.
 pub(super) enum Shows {
@@ -42,7 +42,7 @@ impl Search<'_, '_> {
     pub(super) fn shows(&self, seen: &Seen) -> Shows {
         let slot_s = self.slot_s();
         let Some(burst) = seen.report.bursts.first() else { return Shows::Nothing };
-        if let Some(waited_s) = self.waited(burst) {
+        if let Some(waited_s) = waited(burst, slot_s) {
             return if waited_s > STALL_MAX_S { Shows::LongWaiting } else { Shows::Waiting };
         }
         let conforming = Passage::of_all(seen);
@@ -57,33 +57,33 @@ impl Search<'_, '_> {
             Some(_) | None => Shows::Nothing,
         }
     }
+}
 
-    /// For how long the later frames of a burst were under way longer than its first one: nearly all
-    /// of them, not only those that met a stall of the receiver. `None` if hardly at all.
-    ///
-    /// Frames come no earlier than the line lets them, and no faster than the sender sends them. What
-    /// had been taken for the line may be slower than it: then it drops what would wait too long, and
-    /// the numbers of the late frames grow faster than a line's.
-    fn waited(&self, burst: &BurstReport) -> Option<f64> {
-        let passage = Passage::of(burst, |_| true);
-        let (first, last) = passage.curve.first().zip(passage.curve.last())?;
-        let half = passage.curve.len() / 2;
-        let late = &passage.curve[half..];
-        let numbers: Vec<_> = late.iter().map(|late| (f64::from(late.frame), late.at)).collect();
-        let slot_s = self.slot_s().max(passage.sent_spacing());
-        let slot_s = slope(&numbers).map_or(slot_s, |late_slot_s| late_slot_s.min(slot_s));
-        let gap_s = gap(late);
-        let stalled = stalled(&passage.curve, slot_s, STALL_MIN_S.max(STALL_GAPS * gap_s));
-        let waited = late
-            .iter()
-            .zip(&stalled[half..])
-            .map(|(late, stalled)| late.at - stalled - first.at - f64::from(late.frame) * slot_s);
-        let mut waited: Vec<f64> = waited.collect();
-        waited.sort_by(f64::total_cmp);
-        let nearly_all = waited.get((waited.len() as f64 * WAITING_FRAMES) as usize).copied();
-        let long = WAITING_MIN_S.max(WAITING_SHARE * (last.at - first.at));
-        nearly_all.filter(|waited| *waited > long.max(WAITING_GAPS * gap_s))
-    }
+/// For how long the later frames of a burst were under way longer than its first one: nearly all of
+/// them, not only those that met a stall of the receiver. `None` if hardly at all.
+///
+/// Frames come no earlier than the line lets them, one each `slot_s`, and no faster than the sender
+/// sends them. What had been taken for the line may be slower than it: then it drops what would wait
+/// too long, and the numbers of the late frames grow faster than a line's.
+pub(in crate::burst) fn waited(burst: &BurstReport, slot_s: f64) -> Option<f64> {
+    let passage = Passage::of(burst, |_| true);
+    let (first, last) = passage.curve.first().zip(passage.curve.last())?;
+    let half = passage.curve.len() / 2;
+    let late = &passage.curve[half..];
+    let numbers: Vec<_> = late.iter().map(|late| (f64::from(late.frame), late.at)).collect();
+    let slot_s = slot_s.max(passage.sent_spacing());
+    let slot_s = slope(&numbers).map_or(slot_s, |late_slot_s| late_slot_s.min(slot_s));
+    let gap_s = gap(late);
+    let stalled = stalled(&passage.curve, slot_s, STALL_MIN_S.max(STALL_GAPS * gap_s));
+    let waited = late
+        .iter()
+        .zip(&stalled[half..])
+        .map(|(late, stalled)| late.at - stalled - first.at - f64::from(late.frame) * slot_s);
+    let mut waited: Vec<f64> = waited.collect();
+    waited.sort_by(f64::total_cmp);
+    let nearly_all = waited.get((waited.len() as f64 * WAITING_FRAMES) as usize).copied();
+    let long = WAITING_MIN_S.max(WAITING_SHARE * (last.at - first.at));
+    nearly_all.filter(|waited| *waited > long.max(WAITING_GAPS * gap_s))
 }
 
 /// Seconds from one frame that arrived to the next, the middle one of the gaps.

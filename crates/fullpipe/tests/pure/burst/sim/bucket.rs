@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fp_method::burst::{self, Bounds, Goal, Plan, PolicingStep, Report, Step, Ways};
+use fp_method::burst::{self, Goal, Plan, PolicingStep, RateStep, Report, Step, Ways};
 use fp_method::verdict::Status;
 use fp_model::{Family, Layer, LayeredRate, Rate};
 use fp_net::path::{
-    Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec,
+    Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 use proptest::prelude::*;
@@ -61,20 +61,56 @@ fn a_correct_policer_passes_every_frame_length() {
     assert!(policing(&report).iter().all(|step| step.pass == Some(true)));
 }
 
-/// A line of 100 Mbit/s whose queue overflows drops frames that no bucket would have let pass,
-/// whatever its depth.
+/// A line of 100 Mbit/s whose queue overflows drops frames, too, after they have waited: 512 of 532
+/// bytes on the line are frame, 96.24 Mbit/s.
 #[test]
-fn a_queue_that_overflows_is_no_bucket_of_less_than_nothing() {
+fn a_queue_that_overflows_is_told_from_a_bucket() {
     let queue = QueueSpec { limit: QueueLimit::Packets(100), ..QueueSpec::default() };
     let slow = LinkSpec { queue: Some(queue), ..port(Rate::mbps(100)) };
     let path = PathSpec::symmetric("slow", vec![port(Rate::mbps(1000)), slow]);
     let plan = Plan { frame_bytes: vec![512], ..verify(Rate::mbps(10), 32_000) };
     let report = run(&path, &plan);
     assert_eq!(report.verdict.status, Status::Fail, "{:?}", report.verdict);
-    let [step] = policing(&report)[..] else { panic!("one length: {:?}", report.steps) };
-    let Bounds { estimate, at_least, at_most } = step.estimate.unwrap();
-    assert!(0.0 <= at_least && at_least <= estimate && estimate <= at_most, "{step:?}");
-    assert!(step.deviation_percent.unwrap() >= -100.0, "{step:?}");
+    assert!(policing(&report).is_empty());
+    let [rate] = rates(&report)[..] else { panic!("one direction: {:?}", report.steps) };
+    let line = f64::from(rate.frame_bytes) / f64::from(rate.frame_bytes + 20) * 100e6;
+    let measured = rate.measured.unwrap().as_bps() as f64;
+    assert!((measured / line - 1.0).abs() < 0.01, "{rate:?}");
+    assert!(rate.waited.is_some(), "{rate:?}");
+}
+
+/// Queues of 30 kB (5 ms) to 1 MB, which hold more than the overload in front of them brings.
+#[test]
+fn a_shaper_is_named_and_its_bursts_are_not_judged() {
+    for queue_bytes in [30_000, 300_000, 1_000_000] {
+        for (sold, expected) in [
+            (Rate::mbps(40), Status::Fail),
+            (Rate::mbps(50), Status::Inconclusive),
+            (Rate::bps(50_400_000), Status::Inconclusive),
+        ] {
+            let limit = QueueLimit::Bytes(queue_bytes);
+            let queue = QueueSpec { limit, ..QueueSpec::default() };
+            let shape = Some(ShapeSpec { rate: Rate::mbps(50), burst_bytes: 4000, queue });
+            let path =
+                PathSpec::symmetric("shaper", vec![LinkSpec { shape, ..port(Rate::mbps(1000)) }]);
+            let plan = Plan { frame_bytes: vec![1518], ..verify(sold, 16_000) };
+            let report = run(&path, &plan);
+            assert_eq!(report.verdict.status, expected, "{queue_bytes}: {:?}", report.verdict);
+            let [rate] = rates(&report)[..] else { panic!("one direction: {:?}", report.steps) };
+            let measured = rate.measured.unwrap().as_bps() as f64;
+            assert!((measured / 50e6 - 1.0).abs() < 0.005, "{queue_bytes}: {rate:?}");
+            assert!(report.verdict.reasons.iter().any(|reason| reason.code == "no_policer"));
+        }
+    }
+}
+
+fn rates(report: &Report) -> Vec<&RateStep> {
+    let steps = report.steps.iter();
+    let rates = steps.filter_map(|step| match step {
+        Step::Rate(rate) => Some(rate),
+        _ => None,
+    });
+    rates.collect()
 }
 
 /// A host may be slower with short frames than the line: they do not say what the line carries.
