@@ -102,6 +102,8 @@ pub(super) struct Policed {
     pub(super) depth_bytes: Option<f64>,
     /// Where the excess waits instead: for how many seconds at most, and what passes.
     pub(super) queue: Option<Queue>,
+    /// Where nothing was dropped: the line itself, if frames left faster than they arrived.
+    line: Option<Queue>,
 }
 
 /// A shaper, or a line slower than the one in front of it.
@@ -124,6 +126,16 @@ impl Queue {
         });
         queues.collect::<Option<Vec<_>>>()?.into_iter().next()
     }
+
+    /// The line, in front of which all frames of a burst waited.
+    fn of_line(seen: &Seen, slot_s: f64, charged_bytes: f64) -> Option<Self> {
+        let burst = seen.report.bursts.first()?;
+        let passage = Passage::of(burst, |_| true);
+        let is_whole = passage.passed_frames() == passage.frames;
+        let waited_s = passage.line_time(slot_s) - passage.sent_in;
+        let refill = Refill { bytes_s: charged_bytes / slot_s, uncertainty: 0.0 };
+        (is_whole && waited_s > 0.0).then_some(Self { refill, waited_s })
+    }
 }
 
 impl Policed {
@@ -134,6 +146,7 @@ impl Policed {
             refill: found.map(|(refill, _)| refill),
             depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
             queue: Queue::of(seen, port.slot_s(frame_bytes), charged_bytes),
+            line: Queue::of_line(seen, port.slot_s(frame_bytes), charged_bytes),
         }
     }
 
@@ -280,6 +293,9 @@ pub(super) fn rates(
             _ => break is_late.then_some(Flaw::EmulationLate),
         }
     };
+    for policed in policed.iter_mut().filter(|policed| policed.refill.is_none()) {
+        policed.queue = policed.queue.or(policed.line);
+    }
     for policed in &policed {
         let step = rate_step(run, policed, (frame_bytes, cir), directions.len() > 1, flaw);
         run.report.steps.push(Step::Rate(step));
@@ -434,7 +450,7 @@ mod tests {
         let port = Port { direction: Direction::Upload, line_bps: 1e9 };
         let explained = |bytes_s, late_us| {
             let refill = Some(Refill { bytes_s, uncertainty: 0.001 });
-            let found = Policed { port, refill, depth_bytes: None, queue: None };
+            let found = Policed { port, refill, depth_bytes: None, queue: None, line: None };
             expected.lateness_explains(&found, 0.02, Duration::from_micros(late_us))
         };
         assert!(explained(5.104e6, 600));

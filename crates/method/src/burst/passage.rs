@@ -107,7 +107,7 @@ impl Passage {
     }
 
     /// How long a burst of so many frames takes that leave `slot_s` apart.
-    fn line_time(&self, slot_s: f64) -> f64 {
+    pub(super) fn line_time(&self, slot_s: f64) -> f64 {
         f64::from(self.frames.saturating_sub(1)) * slot_s
     }
 

@@ -83,11 +83,9 @@ fn a_queue_that_overflows_is_told_from_a_bucket() {
 #[test]
 fn a_shaper_is_named_and_its_bursts_are_not_judged() {
     for queue_bytes in [30_000, 300_000, 1_000_000] {
-        for (sold, expected) in [
-            (Rate::mbps(40), Status::Fail),
-            (Rate::mbps(50), Status::Inconclusive),
-            (Rate::bps(50_400_000), Status::Inconclusive),
-        ] {
+        for (sold, expected) in
+            [(Rate::mbps(40), Status::Fail), (Rate::bps(49_500_000), Status::Inconclusive)]
+        {
             let limit = QueueLimit::Bytes(queue_bytes);
             let queue = QueueSpec { limit, ..QueueSpec::default() };
             let shape = Some(ShapeSpec { rate: Rate::mbps(50), burst_bytes: 4000, queue });
@@ -97,8 +95,8 @@ fn a_shaper_is_named_and_its_bursts_are_not_judged() {
             let report = run(&path, &plan);
             assert_eq!(report.verdict.status, expected, "{queue_bytes}: {:?}", report.verdict);
             let [rate] = rates(&report)[..] else { panic!("one direction: {:?}", report.steps) };
-            let measured = rate.measured.unwrap().as_bps() as f64;
-            assert!((measured / 50e6 - 1.0).abs() < 0.005, "{queue_bytes}: {rate:?}");
+            let measured = rate.measured.unwrap_or_default().as_bps() as f64;
+            assert!((measured / 50e6 - 1.0).abs() < 0.005, "{sold:?}, {queue_bytes}: {rate:?}");
             assert!(report.verdict.reasons.iter().any(|reason| reason.code == "no_policer"));
         }
     }
