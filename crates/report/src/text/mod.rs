@@ -157,12 +157,18 @@ pub fn rate(rate: Rate) -> String {
     }
 }
 
-/// The same with half of the interval between its bounds, where they are known: `39.98 ± 0.04 Mbit/s`.
-pub(crate) fn rate_within(measured: Rate, bounds: Option<[Rate; 2]>) -> String {
+/// The same with half of the interval between its bounds, `39.98 ± 0.04 Mbit/s`; with the one bound
+/// that is known, `at least 938.00 Mbit/s`.
+pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Option<Rate>) -> String {
     let text = rate(measured);
-    let (Some([least, most]), Some((value, unit))) = (bounds, text.split_once(' ')) else {
-        return text;
+    let (least, most) = match (at_least, at_most) {
+        (None, None) => return text,
+        (Some(least), None) => return format!("at least {}", rate(least)),
+        (None, Some(most)) => return format!("at most {}", rate(most)),
+        (Some(least), Some(most)) if least == most => return text,
+        (Some(least), Some(most)) => (least, most),
     };
+    let Some((value, unit)) = text.split_once(' ') else { return text };
     let scale = measured.as_bps() as f64 / value.parse::<f64>().unwrap_or(1.0).max(f64::EPSILON);
     let half = most.as_bps().saturating_sub(least.as_bps()) as f64 / 2.0 / scale;
     let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());

@@ -151,11 +151,12 @@ fn throughput_row(step: &TcpStep) -> String {
         (false, Direction::Upload) => "upload",
     };
     let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
+    let [least, most] = step.judged.throughput_l4_bounds.map_or([None; 2], |both| both.map(Some));
     format!(
         "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>21}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
         step.sender,
         step.congestion_control,
-        rate_within(step.throughput_l4, step.judged.throughput_l4_bounds),
+        rate_within(step.throughput_l4, least, most),
         rate(step.ideal_l4),
         step.share_percent(),
         step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),
