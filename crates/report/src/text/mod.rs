@@ -19,6 +19,7 @@ use fp_method::verdict::Status;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
+pub(crate) use rfc6349::base_loss;
 pub use sparkline::sparkline;
 pub use stress::connections;
 
@@ -235,6 +236,17 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(31_910), "31,910");
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn a_rate_has_half_of_its_interval_or_the_one_end_that_is_known() {
+        let mbps = |value: f64| Rate::bps((value * 1e6) as u64);
+        let within = |least, most| rate_within(mbps(39.98), least, most);
+        assert_eq!(within(Some(mbps(39.94)), Some(mbps(40.02))), "39.98 ± 0.04 Mbit/s");
+        assert_eq!(within(Some(mbps(39.5)), None), "at least 39.50 Mbit/s");
+        assert_eq!(within(None, Some(mbps(40.5))), "at most 40.50 Mbit/s");
+        // What was given has no interval.
+        assert_eq!(within(Some(mbps(39.98)), Some(mbps(39.98))), "39.98 Mbit/s");
     }
 
     #[test]
