@@ -115,11 +115,12 @@ pub struct Check {
 
 /// Codes of reasons that name a property of the path which its owner should know although nothing
 /// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
-const FINDINGS: [&str; 11] = [
+const FINDINGS: [&str; 12] = [
     "bad_checksums",
     "contact_lost",
     "deep_queue",
     "dscp_changed",
+    "far_end_shared",
     "loss_too_high_for_tcp",
     "mtu_black_hole",
     "no_rate_passed",

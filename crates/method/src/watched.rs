@@ -29,6 +29,8 @@ pub(crate) struct Watched<'a> {
     remarked: Vec<Reason>,
     interrupted: Vec<Interrupted>,
     repeats_outages: bool,
+    /// The trial during which most trials of other near ends ran at the far end, and how many.
+    shared: Option<(String, u32)>,
     /// The trial that was broken off, with what was seen of it.
     broken_off: Option<(Trial, Observation)>,
 }
@@ -78,12 +80,14 @@ impl<'a> Watched<'a> {
             remarked: Vec::new(),
             interrupted: Vec::new(),
             repeats_outages: false,
+            shared: None,
             broken_off: None,
         }
     }
 
-    /// Repeats once each trial in which nothing arrived for a while: for methods that look for a
-    /// property of the path which an outage would hide.
+    /// Repeats once each trial in which nothing arrived for a while, and lets no trial count that ran
+    /// beside those of other near ends: for methods that look for a property of the path which an
+    /// outage or another's load would hide.
     pub(crate) const fn repeating_outages(mut self) -> Self {
         self.repeats_outages = true;
         self
@@ -101,10 +105,34 @@ impl<'a> Watched<'a> {
             )
         });
         report.submit(Check::at_most("counts_conserved", trials, 0.0, "trials"), why);
+        self.tell_of_others(report);
         report.verdict.reasons.extend(self.remarks());
         report.verdict.reasons.extend(self.interruptions());
         report.verdict.reasons.extend(self.broken_off.as_ref().map(broken_off));
         report.verdict.heed_findings();
+    }
+
+    /// Who looks for a rate found that of a shared path, which is no result; to whom the path is only
+    /// to carry what was asked, it is a finding.
+    fn tell_of_others<S>(&self, report: &mut Report<S>) {
+        let Some((trial, most)) = &self.shared else { return };
+        let text = format!(
+            "the far end ran trials of other near ends during the trial '{trial}' (at once: {most}): \
+             they share its link and its host; run the test again while nobody else tests with it"
+        );
+        let check = Check::at_most("far_end_shared", f64::from(*most), 0.0, "other trials");
+        if self.repeats_outages {
+            report.submit(check, Some(text));
+        } else {
+            report.verdict.reasons.push(Reason { code: check.name, text, step: None });
+        }
+    }
+
+    fn look_at_others(&mut self, trial: &Trial, seen: &Observation) {
+        let most = self.shared.as_ref().map_or(0, |(_, most)| *most);
+        if seen.other_trials > most {
+            self.shared = Some((trial.name.clone(), seen.other_trials));
+        }
     }
 
     /// A finding for each direction whose packets arrived with another code point than they were sent
@@ -228,6 +256,7 @@ impl Testbed for Watched<'_> {
             self.near.add(seen.near.packet_sockets_refused, fastest);
             self.far.add(seen.far.packet_sockets_refused, fastest);
         }
+        self.look_at_others(trial, &seen);
         self.look_at_counts(trial, &seen);
         self.look_at_code_points(trial, &seen);
         Ok(seen)
@@ -318,6 +347,7 @@ mod tests {
     use fp_model::{TesterHealth, Timing};
 
     use super::*;
+    use crate::verdict::Status;
 
     /// A far end without packet sockets that sends so many frames in a second.
     struct Unprivileged(u64);
@@ -342,6 +372,58 @@ mod tests {
         let timing = Timing { warm_up: Duration::ZERO, steady: second, settle: Duration::ZERO };
         watched.run(&Trial { name: "any".into(), flows: Vec::new(), timing }).unwrap();
         watched.remarks()
+    }
+
+    /// A far end that runs this many trials of other near ends, trial by trial.
+    struct Shared(Vec<u32>);
+
+    impl Testbed for Shared {
+        fn run(&mut self, _: &Trial) -> Result<Observation, Abort> {
+            Ok(Observation { other_trials: self.0.remove(0), ..Observation::default() })
+        }
+    }
+
+    /// What a report of three trials says that has passed.
+    fn concluded(others: [u32; 3], looks_for_a_rate: bool) -> Report<()> {
+        let mut bed = Shared(others.to_vec());
+        let mut watched = Watched::over(&mut bed);
+        if looks_for_a_rate {
+            watched = watched.repeating_outages();
+        }
+        let second = Duration::from_secs(1);
+        let timing = Timing { warm_up: Duration::ZERO, steady: second, settle: Duration::ZERO };
+        for name in ["first", "second", "third"] {
+            watched.run(&Trial { name: name.into(), flows: Vec::new(), timing }).unwrap();
+        }
+        let mut report = Report::default();
+        report.verdict.status = Status::Pass;
+        watched.conclude(&mut report);
+        report
+    }
+
+    #[test]
+    fn a_rate_found_beside_trials_of_others_is_invalid_and_elsewhere_they_are_a_finding() {
+        let report = concluded([0, 2, 1], true);
+        assert_eq!(report.verdict.status, Status::Invalid);
+        let check = report.checks.iter().find(|check| check.name == "far_end_shared").unwrap();
+        assert_eq!((check.ok, check.value, check.limit), (false, 2.0, 0.0));
+        let [reason] = &report.verdict.reasons[..] else { panic!("{:?}", report.verdict) };
+        assert_eq!(reason.code, "far_end_shared");
+        assert!(reason.text.contains("'second' (at once: 2)"), "{}", reason.text);
+
+        let report = concluded([0, 2, 1], false);
+        assert_eq!(report.verdict.status, Status::Findings);
+        assert_eq!(report.verdict.reasons[0].code, "far_end_shared");
+        assert!(report.checks.iter().all(|check| check.ok));
+    }
+
+    #[test]
+    fn a_far_end_that_served_one_near_end_alone_is_not_worth_a_word() {
+        for looks_for_a_rate in [true, false] {
+            let report = concluded([0; 3], looks_for_a_rate);
+            assert_eq!((report.verdict.status, report.verdict.reasons), (Status::Pass, vec![]));
+            assert!(report.checks.iter().all(|check| check.name != "far_end_shared"));
+        }
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub struct Observation {
     /// When an end did not hear the other for [`DEAD_MAN`](crate::contact::DEAD_MAN) or longer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interruptions: Vec<Interruption>,
+    /// The most trials of other near ends that ran at the far end at one time during this one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub other_trials: u32,
     /// When the trial was broken off, from its start. The flows then have what both ends had reported
     /// until that time, without what an end reports only at the end of a trial.
     #[serde(

@@ -89,6 +89,9 @@ pub(crate) enum Message {
         /// When the far end did not hear the near end, in a trial that was to go on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         silences: Vec<Interruption>,
+        /// The most trials of other near ends that ran at the far end at one time during this one.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        other_trials: u32,
     },
     /// Far to near: a sentence on why there will be no result.
     Failed {
@@ -112,9 +115,8 @@ pub(crate) enum Message {
 }
 
 /// In the form that serde asks for.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
+fn is_zero<Count: Default + PartialEq>(count: &Count) -> bool {
+    *count == Count::default()
 }
 
 /// Where the near end finds a flow or sends its pulse, and by which key it is known there.
@@ -311,8 +313,20 @@ mod tests {
         let half = crate::half::FramesSenderHalf { frames, ..Default::default() };
         let halves = vec![Half::FramesSender(Box::new(half))];
         let health = TesterHealth::default();
-        let done = Message::Done { trial: 1, halves, health, silences: Vec::new() };
+        let done =
+            Message::Done { trial: 1, halves, health, silences: Vec::new(), other_trials: 2 };
         let framed = encode(&done).unwrap();
+        assert_eq!(decode::<Message>(&framed[4..]), Ok(done));
+    }
+
+    /// A near end that does not know the count refuses the whole message.
+    #[test]
+    fn a_trial_that_ran_alone_is_told_without_a_count_of_others() {
+        let (halves, health) = (Vec::new(), TesterHealth::default());
+        let done =
+            Message::Done { trial: 1, halves, health, silences: Vec::new(), other_trials: 0 };
+        let framed = encode(&done).unwrap();
+        assert!(!String::from_utf8_lossy(&framed[4..]).contains("other_trials"));
         assert_eq!(decode::<Message>(&framed[4..]), Ok(done));
     }
 

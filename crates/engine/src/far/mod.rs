@@ -1,6 +1,7 @@
 //! The far end: waits for near ends, admits those that know its secret, and runs its halves of trials.
 
 mod admission;
+mod beside;
 pub(crate) mod guests;
 mod session;
 mod tally;
@@ -19,6 +20,7 @@ use crate::control::{DEFAULT_PORT, FarAddress, Host, Identity, Pairing, Secret, 
 use crate::os::wake::{Interest, wait};
 use crate::swarm::{Claims, ConnectionNetworks};
 use crate::{DataPorts, StopFlag};
+use beside::Trials;
 use guests::Guests;
 pub use tally::Figures;
 use tally::Tally;
@@ -58,6 +60,7 @@ struct House {
     connection_networks: ConnectionNetworks,
     claims: Claims,
     guests: Arc<Guests>,
+    trials: Arc<Trials>,
     tally: Tally,
     stop: StopFlag,
     log: Log,
@@ -133,6 +136,7 @@ impl Server {
             connection_networks,
             claims: Claims::default(),
             guests: Arc::new(Guests::at_most(max_sessions)),
+            trials: Arc::default(),
             tally: Tally::default(),
             stop: StopFlag::default(),
             log,

@@ -14,6 +14,7 @@ use fp_model::{Direction, Family, FlowSpec, Interruption, TesterHealth, Time, Tr
 use fp_net::swarm::Stop;
 use rustls::ServerConnection;
 
+use super::beside::Beside;
 use super::guests::Guest;
 use super::tally::Happened;
 use super::{House, admission};
@@ -37,6 +38,9 @@ const PARTING_MAX: Duration = Duration::from_millis(500);
 const LOOK_UP: Duration = Duration::from_millis(100);
 /// A near end that obeys says five words in a trial; each may have the greatest length.
 const UNREAD_MAX: usize = 64;
+
+/// The first protocol version whose near ends can be told of other trials.
+const COUNTING_PROTOCOL: u32 = 5;
 
 /// Why a stranger did not become a guest.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +77,7 @@ pub(super) fn attend(house: &House, guest: Guest, stream: TcpStream, peer: Socke
         Ok(_) => Happened::Session,
         Err(refused) => refused.happened(),
     });
-    let (channel, pulse) = match admitted {
+    let admitted = match admitted {
         Ok(admitted) => admitted,
         Err(
             refused @ (NotAdmitted::Protocol(_) | NotAdmitted::WrongToken | NotAdmitted::Full(_)),
@@ -82,7 +86,7 @@ pub(super) fn attend(house: &House, guest: Guest, stream: TcpStream, peer: Socke
         Err(NotAdmitted::Channel(_) | NotAdmitted::Tls(_) | NotAdmitted::Socket(_)) => return,
     };
     house.log.line(format_args!("{peer} session begins"));
-    let outcome = Session::begin(house, channel, pulse, peer).map(|mut session| session.conduct());
+    let outcome = Session::begin(house, admitted, peer).map(|mut session| session.conduct());
     match outcome {
         Ok(Over { trials, why }) => {
             house.log.line(format_args!("{peer} session ends after {trials} trials: {why}"));
@@ -91,7 +95,12 @@ pub(super) fn attend(house: &House, guest: Guest, stream: TcpStream, peer: Socke
     }
 }
 
-type Admitted = (Channel, Option<Pulse>);
+/// A near end that has shown the token.
+struct Admitted {
+    channel: Channel,
+    pulse: Option<Pulse>,
+    protocol: u32,
+}
 
 fn admit(
     house: &House,
@@ -107,17 +116,18 @@ fn admit(
         let parting = clock::now() + PARTING_MAX;
         channel.part(parting.min(deadline));
     }
-    outcome?;
+    let protocol = outcome?;
     let pulse = welcome(house, &mut channel, peer)?;
-    Ok((channel, pulse))
+    Ok(Admitted { channel, pulse, protocol })
 }
 
+/// The near end's protocol version.
 fn check_entry(
     house: &House,
     channel: &mut Channel,
     guest: &Guest,
     deadline: Time,
-) -> Result<(), NotAdmitted> {
+) -> Result<u32, NotAdmitted> {
     let hello: Hello = channel.receive(deadline, &house.stop)?;
     channel.queue(&Hello { protocol: PROTOCOL })?;
     if common_protocol(PROTOCOL, hello.protocol).is_none() {
@@ -132,7 +142,7 @@ fn check_entry(
         channel.queue(&Admission::Full { sessions })?;
         return Err(NotAdmitted::Full(sessions));
     }
-    Ok(())
+    Ok(hello.protocol)
 }
 
 fn welcome(
@@ -163,6 +173,7 @@ struct Session<'a> {
     house: &'a House,
     local: SocketAddr,
     peer: SocketAddr,
+    near_protocol: u32,
     lease: Lease,
     mail: Receiver<Mail>,
     /// How many messages of the near end are in the mail.
@@ -179,8 +190,14 @@ struct RunningTrial {
     flows: RunningFlows,
     halves: Vec<Option<Half>>,
     health: TesterHealth,
-    /// By this end's clock, once the near end has said it.
-    starts_at: Option<Time>,
+    started: Option<Started>,
+}
+
+/// Once the near end has said when a trial begins.
+struct Started {
+    /// By this end's clock.
+    at: Time,
+    beside: Beside,
 }
 
 struct Over {
@@ -204,12 +221,8 @@ impl fmt::Display for Why {
 }
 
 impl<'a> Session<'a> {
-    fn begin(
-        house: &'a House,
-        channel: Channel,
-        pulse: Option<Pulse>,
-        peer: SocketAddr,
-    ) -> io::Result<Self> {
+    fn begin(house: &'a House, admitted: Admitted, peer: SocketAddr) -> io::Result<Self> {
+        let Admitted { channel, pulse, protocol: near_protocol } = admitted;
         let local = channel.local_address()?;
         let lease = Lease::of_far_end(clock::now());
         let (post, mail) = mpsc::channel();
@@ -224,7 +237,19 @@ impl<'a> Session<'a> {
         });
         let line = Line::start(channel, End::Far, pulse, lease.clone(), hear)?;
         let local = socket::plain(local);
-        Ok(Self { house, local, peer, lease, mail, unread, post, running: None, trials: 0, line })
+        Ok(Self {
+            house,
+            local,
+            peer,
+            near_protocol,
+            lease,
+            mail,
+            unread,
+            post,
+            running: None,
+            trials: 0,
+            line,
+        })
     }
 
     fn conduct(&mut self) -> Over {
@@ -299,7 +324,7 @@ impl<'a> Session<'a> {
         let health = TesterHealth::default();
         // What was silent before is not of this trial.
         self.lease.take_silences();
-        self.running = Some(RunningTrial { id: trial, flows, halves, health, starts_at: None });
+        self.running = Some(RunningTrial { id: trial, flows, halves, health, started: None });
         Ok(doors)
     }
 
@@ -352,7 +377,7 @@ impl<'a> Session<'a> {
         let soon = at <= now + OPENING_MAX && now <= at + OPENING_MAX;
         match &mut self.running {
             Some(running) if running.id == trial && soon => {
-                running.starts_at = Some(at);
+                running.started = Some(Started { at, beside: self.house.trials.begin() });
                 running.flows.start(at);
             }
             Some(running) if running.id == trial => {
@@ -409,12 +434,16 @@ impl<'a> Session<'a> {
 
     fn tell_if_complete(&mut self) {
         let complete = self.running.take_if(|running| running.halves.iter().all(Option::is_some));
-        if let Some(RunningTrial { id, halves, health, starts_at, .. }) = complete {
+        if let Some(RunningTrial { id, halves, health, started, .. }) = complete {
             let mut halves: Vec<Half> = halves.into_iter().flatten().collect();
             Half::bound_runs(&mut halves);
             self.house.tally.count(Happened::TrialDone);
-            let silences = self.silences_since(starts_at.unwrap_or_else(clock::now));
-            self.line.say(Message::Done { trial: id, halves, health, silences });
+            let start = started.as_ref().map_or_else(clock::now, |started| started.at);
+            let silences = self.silences_since(start);
+            let is_told = |_: &Started| self.near_protocol >= COUNTING_PROTOCOL;
+            let others = started.filter(is_told).map(|started| started.beside.most_others());
+            let other_trials = others.unwrap_or_default();
+            self.line.say(Message::Done { trial: id, halves, health, silences, other_trials });
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) struct Gathered {
     far: Option<(Vec<Half>, TesterHealth)>,
     /// When the far end did not hear this one.
     silences: Vec<Interruption>,
+    other_trials: u32,
 }
 
 /// Why a trial gave no observation.
@@ -203,6 +204,7 @@ impl LiveTestbed {
             near_health: TesterHealth::default(),
             far: None,
             silences: Vec::new(),
+            other_trials: 0,
         };
         let mut winding = None;
         while !gathered.is_complete() {
@@ -230,9 +232,10 @@ impl LiveTestbed {
         let (flow, stretch, seen) = match told {
             Told::Far(Message::Progress { flow, stretch, seen, .. }) => (flow, stretch, seen),
             Told::Flow { flow, news: News::Progress { stretch, seen } } => (flow, stretch, seen),
-            Told::Far(Message::Done { halves, health, silences, .. }) => {
+            Told::Far(Message::Done { halves, health, silences, other_trials, .. }) => {
                 gathered.far = Some((halves, health));
                 gathered.silences = silences;
+                gathered.other_trials = other_trials;
                 return Ok(());
             }
             Told::Flow { flow, news: News::Over(Ok(ended)) } => {
@@ -261,12 +264,13 @@ impl LiveTestbed {
     ) -> Result<Observation, Abort> {
         let near_halves = gathered.near.into_iter().flatten().collect();
         let (far_halves, far) = gathered.far.unwrap_or_default();
+        let other_trials = gathered.other_trials;
         let flows =
             flow_reports(trial, near_halves, far_halves, clocks.error).map_err(|error| {
                 Abort::Testbed(format!("the far end {} is not sound: {error}", self.far_name))
             })?;
         let (near, clocks) = (gathered.near_health, Some(clocks));
-        Ok(Observation { flows, near, far, clocks, ..Observation::default() })
+        Ok(Observation { flows, near, far, clocks, other_trials, ..Observation::default() })
     }
 
     /// The next word on the trial that runs, from either end.

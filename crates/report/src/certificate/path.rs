@@ -1,8 +1,11 @@
 //! What is known of the path before anything loads it.
 
+use fp_model::Rate;
+
 use super::named;
 use crate::document::Fact;
 use crate::stored::fields::Fields;
+use crate::text::{base_loss, rate};
 
 /// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
 pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
@@ -60,8 +63,27 @@ fn bottleneck(step: Fields<'_>) -> Fact {
         _ => String::from("measured"),
     };
     let (other, field) = if layer == "l1" { ("l2", "rate_l2_bps") } else { ("l1", "rate_l1_bps") };
-    let text = format!("{} {layer} ({} {other}); {found}", step.rate("rate_bps"), step.rate(field));
+    let within = ["base_loss_percent_at_least", "base_loss_percent_at_most"];
+    let within = within.map(|field| step.number(field));
+    let within = within[0].zip(within[1]).map(|(least, most)| [least, most]);
+    let loss = base_loss(step.number("base_loss_percent").unwrap_or_default(), within);
+    let text = format!(
+        "{} {layer} ({} {other}); {found}{loss}",
+        step.rate_within("rate_bps"),
+        at_other_layer(step, field)
+    );
     Fact { name: format!("Bottleneck, {}", step.word("direction")), text }
+}
+
+/// The rate of another layer; of a limit without an upper end, its lower end there.
+fn at_other_layer(step: Fields<'_>, field: &str) -> String {
+    let bounds = [step.number("rate_bps_at_least"), step.number("rate_bps_at_most")];
+    let (Some(there), Some(here), [Some(least), None]) =
+        (step.number(field), step.number("rate_bps"), bounds)
+    else {
+        return step.rate(field);
+    };
+    rate(Rate::bps((there / here.max(1.0) * least).round() as u64))
 }
 
 fn line_rate(step: Fields<'_>) -> Fact {

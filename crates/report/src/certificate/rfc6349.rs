@@ -76,14 +76,6 @@ fn rate(bps: Option<f64>) -> String {
     bps.map_or_else(crate::text::unknown, |bps| crate::text::rate(Rate::bps(bps.max(0.0) as u64)))
 }
 
-fn rate_within(step: Fields<'_>) -> String {
-    let bps = |field: &str| step.number(field).map(|bps| Rate::bps(bps.max(0.0) as u64));
-    let bounds = bps("throughput_bps_at_least").zip(bps("throughput_bps_at_most"));
-    let bounds = bounds.map(|(least, most)| [least, most]);
-    bps("throughput_bps")
-        .map_or_else(crate::text::unknown, |rate| crate::text::rate_within(rate, bounds))
-}
-
 fn window_walk(steps: &[Fields<'_>]) -> Table {
     let row = |step: &Fields<'_>| {
         let fraction =
@@ -131,7 +123,7 @@ fn throughput(steps: &[Fields<'_>]) -> Table {
             step.word("sender").to_owned(),
             step.word("congestion_control").to_owned(),
             connections,
-            rate_within(*step),
+            step.rate_within("throughput_bps"),
             step.rate("ideal_bps"),
             share(*step),
             step.decimals("transfer_time_ratio", 3, ""),

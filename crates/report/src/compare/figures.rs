@@ -6,7 +6,7 @@ use fp_method::rounded;
 use fp_model::Rate;
 
 use crate::stored::fields::Fields;
-use crate::text::{duration, grouped, rate};
+use crate::text::{duration, grouped, rate, rate_within};
 
 /// A figure of a kind of step.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) enum Better {
 pub(super) enum Unit {
     /// Bits per second.
     Rate,
+    /// The same, of the layer that the step's field `layer` names.
+    RateOfLayer,
     Milliseconds,
     Microseconds,
     /// With so many decimals.
@@ -38,30 +40,68 @@ pub(super) enum Unit {
     Share,
     Bytes,
     Count,
-    Ratio,
 }
 
 impl Unit {
     pub(super) fn shown(self, value: f64) -> String {
         let time = |nanos: f64| duration(Duration::from_nanos(nanos.max(0.0).round() as u64));
         match self {
-            Self::Rate => rate(Rate::bps(value.max(0.0) as u64)),
+            Self::Rate | Self::RateOfLayer => rate(bps(value)),
             Self::Milliseconds => time(value * 1e6),
             Self::Microseconds => time(value * 1e3),
             Self::Percent(decimals) => format!("{} %", rounded(value, decimals)),
             Self::Share => format!("{:.4} %", 100.0 * value),
             Self::Bytes => format!("{} B", grouped(value.max(0.0).round() as u64)),
             Self::Count => grouped(value.max(0.0).round() as u64),
-            Self::Ratio => format!("{value:.3}"),
+        }
+    }
+
+    /// With the interval in which it is known, if that is known.
+    pub(super) fn within(self, measured: Measured) -> String {
+        let Measured { value, at_least, at_most } = measured;
+        match (self, at_least, at_most) {
+            (Self::Rate | Self::RateOfLayer, ..) => {
+                rate_within(bps(value), at_least.map(bps), at_most.map(bps))
+            }
+            (_, None, None) => self.shown(value),
+            (_, Some(least), None) => format!("at least {}", self.shown(least)),
+            (_, None, Some(most)) => format!("at most {}", self.shown(most)),
+            (_, Some(least), Some(most)) => {
+                format!("{} ± {}", self.shown(value), self.shown((most - least) / 2.0))
+            }
+        }
+    }
+
+    /// The largest difference from `value` that is too small to matter, however certain it is. Of
+    /// times, 50 µs are a clock's and a scheduler's own.
+    pub(super) fn negligible(self, value: f64) -> f64 {
+        let share = |part: f64| part * value.abs();
+        match self {
+            Self::Rate | Self::RateOfLayer => share(0.005),
+            Self::Milliseconds => share(0.01).max(0.05),
+            Self::Microseconds => share(0.01).max(50.0),
+            Self::Percent(_) => 0.1,
+            // Loss ratios are promised in hundredths of a percent; bytes and frames are counted.
+            Self::Share | Self::Bytes | Self::Count => 0.0,
         }
     }
 }
 
-/// Where one run shows how sure its figure is.
+const fn bps(value: f64) -> Rate {
+    Rate::bps(value.max(0.0) as u64)
+}
+
+/// A figure of one run, with the ends of its own interval as far as they are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    pub(super) value: f64,
+    pub(super) at_least: Option<f64>,
+    pub(super) at_most: Option<f64>,
+}
+
+/// Where one run shows how sure a figure is that has no interval of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spread {
-    /// Fields with `_at_least` and `_at_most`.
-    Bounds,
     /// What the series carried in its slots.
     Throughput,
     /// The round trips of the series' slots.
@@ -74,12 +114,29 @@ pub(super) enum Spread {
 }
 
 impl Figure {
-    pub(super) fn value(&self, step: Fields<'_>) -> Option<f64> {
-        match self.field.split_once('.') {
-            Some((outer, inner)) => step.inside(outer).number(inner),
-            None => step.number(self.field),
-        }
+    /// Of this step; a rate of another layer than that of the step `beside` is converted to its
+    /// layer.
+    pub(super) fn measured(&self, step: Fields<'_>, beside: Fields<'_>) -> Option<Measured> {
+        let (step_of, field) = match self.field.split_once('.') {
+            Some((outer, inner)) => (step.inside(outer), inner),
+            None => (step, self.field),
+        };
+        let value = step_of.number(field)?;
+        let scale = if self.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
+        let bound = |ending: &str| Some(scale * step_of.number(&format!("{field}_{ending}"))?);
+        let (at_least, at_most) = (bound("at_least"), bound("at_most"));
+        Some(Measured { value: scale * value, at_least, at_most })
     }
+}
+
+/// By what a rate of the layer of `step` is multiplied to be one of the layer of `beside`.
+fn conversion(step: Fields<'_>, beside: Fields<'_>) -> Option<f64> {
+    let [from, to] = [step, beside].map(|step| step.word("layer"));
+    if from == to {
+        return Some(1.0);
+    }
+    let at = |layer: &str| step.number(&format!("rate_{layer}_bps"));
+    Some(at(to)? / at(from)?.max(1.0))
 }
 
 const fn figure(
@@ -93,20 +150,21 @@ const fn figure(
 }
 
 use Better::{Higher, Lower, Neither};
-use Spread::{Bounds, Deviation, Means, Nowhere, Rtt, Throughput};
-use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Ratio, Share};
+use Spread::{Deviation, Means, Nowhere, Rtt, Throughput};
+use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Share};
 
 static PATH_MTU: [Figure; 1] = [figure("mtu_bytes", "path MTU", Bytes, Higher, Nowhere)];
 static BASELINE: [Figure; 2] = [
     figure("rtt_min_ms", "smallest RTT", Milliseconds, Lower, Nowhere),
     figure("rtt_p99_ms", "RTT, 99th percentile", Milliseconds, Lower, Nowhere),
 ];
-static BOTTLENECK: [Figure; 1] = [figure("rate_bps", "bottleneck", Unit::Rate, Higher, Nowhere)];
-static TCP: [Figure; 5] = [
+static BOTTLENECK: [Figure; 1] =
+    [figure("rate_bps", "bottleneck", Unit::RateOfLayer, Higher, Nowhere)];
+/// The transfer time ratio and the buffer delay follow from the throughput and the RTT beside what
+/// the path allows: they say nothing of a change that these do not say.
+static TCP: [Figure; 3] = [
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
-    figure("transfer_time_ratio", "transfer time ratio", Ratio, Lower, Nowhere),
     figure("efficiency_percent", "efficiency", Percent(2), Higher, Nowhere),
-    figure("buffer_delay_percent", "buffer delay", Percent(1), Lower, Nowhere),
     figure("rtt_mean_ms", "RTT", Milliseconds, Lower, Rtt),
 ];
 static FLOW: [Figure; 5] = [
@@ -123,14 +181,14 @@ static CBS: [Figure; 2] = [
     figure("frames_lost", "frames lost", Count, Lower, Nowhere),
 ];
 static POLICING: [Figure; 1] =
-    [figure("estimated_cbs_bytes", "estimated CBS", Bytes, Neither, Bounds)];
+    [figure("estimated_cbs_bytes", "estimated CBS", Bytes, Neither, Nowhere)];
 static REFILL: [Figure; 1] =
     [figure("measured_cir_bps", "policer passes", Unit::Rate, Neither, Nowhere)];
 static DISCOVERY: [Figure; 4] = [
-    figure("cir_bps", "CIR", Unit::Rate, Neither, Bounds),
-    figure("cbs_bytes", "CBS", Bytes, Neither, Bounds),
-    figure("rate_bps", "shaper or line", Unit::Rate, Neither, Bounds),
-    figure("bucket_bytes", "bucket", Bytes, Neither, Bounds),
+    figure("cir_bps", "CIR", Unit::Rate, Neither, Nowhere),
+    figure("cbs_bytes", "CBS", Bytes, Neither, Nowhere),
+    figure("rate_bps", "shaper or line", Unit::Rate, Neither, Nowhere),
+    figure("bucket_bytes", "bucket", Bytes, Neither, Nowhere),
 ];
 static THROUGHPUT: [Figure; 1] =
     [figure("rate_l2_bps", "throughput (l2)", Unit::Rate, Higher, Nowhere)];
@@ -219,7 +277,10 @@ impl Key {
                 words.push(word);
             }
         }
-        if let Some(fraction) = step.number("window_fraction") {
+        // The window of a throughput trial follows from the rate and the RTT of the path, which may
+        // be what has changed; the windows of a walk are the parts in which it goes up.
+        let walk = step.word("role") == "walk";
+        if let Some(fraction) = step.number("window_fraction").filter(|_| walk) {
             words.push(format!("{:.0} % of the window", 100.0 * fraction));
         }
         if let Some(percent) = step.count("cir_percent") {
@@ -240,7 +301,9 @@ impl Key {
             "tcp" | "cbs" => name.to_uppercase(),
             _ => name,
         };
-        if self.words.is_empty() { name } else { format!("{name}, {}", self.words.join(", ")) }
+        let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
+        let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();
+        if words.is_empty() { name } else { format!("{name}, {}", words.join(", ")) }
     }
 
     pub(super) const fn place(&self) -> usize {

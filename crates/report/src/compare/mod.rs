@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
-use figures::{Better, Figure, Key};
-use noise::{Ground, Noise};
+use figures::{Better, Figure, Key, Measured};
+use noise::{Both, Ground, Noise};
 
 const SCHEMA: &str = "fullpipe.comparison/1";
 
@@ -45,13 +45,14 @@ pub enum CompareError {
 struct Row {
     key: Key,
     figure: &'static Figure,
-    first: f64,
-    second: f64,
+    first: Measured,
+    second: Measured,
     noise: Option<Noise>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
+    /// No difference, or one too small to matter.
     Same,
     Within,
     Better,
@@ -81,13 +82,14 @@ impl Judgement {
 
 impl Row {
     fn judgement(&self) -> Judgement {
-        let shown = |value| self.figure.unit.shown(value);
-        if shown(self.first) == shown(self.second) {
+        let (unit, first, second) = (self.figure.unit, self.first.value, self.second.value);
+        let is_negligible = (second - first).abs() <= unit.negligible(first);
+        if is_negligible || unit.shown(first) == unit.shown(second) {
             return Judgement::Same;
         }
         let Some(noise) = &self.noise else { return Judgement::Unknown };
-        let grew = self.second > self.first;
-        match (noise.is_beyond(self.first, self.second), self.figure.better) {
+        let grew = second > first;
+        match (noise.is_beyond(first, second), self.figure.better) {
             (false, _) => Judgement::Within,
             (true, Better::Neither) => Judgement::Changed,
             (true, Better::Higher) if grew => Judgement::Better,
@@ -120,13 +122,14 @@ pub fn compare<'a>(
     for (key, step) in &after {
         let Some(other) = before.get(key) else { continue };
         for figure in figures::of(&key.name) {
-            let values = (figure.value(*other), figure.value(*step));
-            let (Some(value_before), Some(value_after)) = values else { continue };
+            let measured = |step: Fields<'_>| figure.measured(step, *other);
+            let (Some(first), Some(second)) = (measured(*other), measured(*step)) else { continue };
+            let again = |steps: &BTreeMap<Key, Fields<'_>>| measured(*steps.get(key)?);
             let again: Vec<f64> =
-                repeats.iter().filter_map(|steps| figure.value(*steps.get(key)?)).collect();
-            let noise = noise::of(figure, *other, *step, &again);
-            let key = key.clone();
-            rows.push(Row { key, figure, first: value_before, second: value_after, noise });
+                repeats.iter().filter_map(again).map(|repeat| repeat.value).collect();
+            let both = Both { steps: [*other, *step], values: [first, second] };
+            let noise = noise::of(figure, both, &again);
+            rows.push(Row { key: key.clone(), figure, first, second, noise });
         }
     }
     let missing = before.keys().filter(|key| !after.contains_key(key)).count();
@@ -174,8 +177,8 @@ impl Comparison<'_> {
             json!({
                 "step": row.key.words(),
                 "figure": row.figure.field,
-                "first": row.first,
-                "second": row.second,
+                "first": row.first.value,
+                "second": row.second.value,
                 "noise": row.noise.as_ref().and_then(Noise::margin),
                 "noise_from": row.noise.as_ref().map(|noise| match noise.ground {
                     Ground::Repeats(_) => "repeats",
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn runs_that_differ_as_much_among_themselves_are_the_noise() {
-        let (first, second) = (result("1", 40e6, 54.0), result("2", 30e6, 54.5));
+        let (first, second) = (result("1", 40e6, 54.0), result("2", 30e6, 54.6));
         let others: Vec<Stored> = [(25e6, 54.0), (35e6, 54.9), (45e6, 53.5), (38e6, 54.2)]
             .iter()
             .map(|(bps, rtt)| result("9", *bps, *rtt))
@@ -271,6 +274,40 @@ mod tests {
         let found = judged(&first, &second, &others);
         assert_eq!(found[0].1, Judgement::Within);
         assert_eq!(found[1].1, Judgement::Within);
+    }
+
+    /// A run whose path is limited to `mbps` of this layer, known within 0.2 Mbit/s.
+    fn limited(id: &str, mbps: f64, layer: &str, rtt_ms: f64) -> Stored {
+        // Frames of 1,518 bytes take 1,538 of the line.
+        let l2_of_l1 = 1518.0 / 1538.0;
+        let l2 = 1e6 * mbps * if layer == "l1" { l2_of_l1 } else { 1.0 };
+        let text = json!({
+            "schema": "fullpipe.result/1", "id": id, "method": "rfc6349", "started": "now",
+            "across": "far", "verdict": {"status": "info"}, "plan": {"dscp": 0},
+            "steps": [
+                {"name": "baseline_rtt", "rtt_min_ms": rtt_ms},
+                {"name": "bottleneck", "direction": "upload", "layer": layer,
+                 "rate_bps": 1e6 * mbps, "rate_bps_at_least": 1e6 * (mbps - 0.2),
+                 "rate_bps_at_most": 1e6 * (mbps + 0.2),
+                 "rate_l1_bps": l2 / l2_of_l1, "rate_l2_bps": l2},
+            ],
+        });
+        Stored::read(text.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_bottleneck_is_judged_by_its_interval_at_one_layer_and_what_is_negligible_is_the_same() {
+        let first = limited("1", 40.0, "l2", 54.0);
+        let bottleneck = |second: &Stored| judged(&first, second, &[])[1].1;
+        assert_eq!(bottleneck(&limited("2", 33.0, "l2", 54.0)), Judgement::Worse);
+        assert_eq!(bottleneck(&limited("3", 40.3, "l2", 54.0)), Judgement::Within);
+        assert_eq!(bottleneck(&limited("4", 40.1, "l2", 54.0)), Judgement::Same);
+        // 40 · 1538 / 1518 = 40.527 Mbit/s on the line are 40 Mbit/s of frames.
+        assert_eq!(bottleneck(&limited("5", 40.527, "l1", 54.0)), Judgement::Same);
+        assert_eq!(bottleneck(&limited("6", 42.0, "l1", 54.0)), Judgement::Better);
+        // 0.4 % of an RTT, of which one run cannot say how much it varies.
+        let second = limited("7", 40.0, "l2", 54.2);
+        assert_eq!(judged(&first, &second, &[])[0].1, Judgement::Same);
     }
 
     #[test]

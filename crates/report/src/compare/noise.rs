@@ -1,6 +1,6 @@
 //! How much a figure differs without anything having changed.
 
-use super::figures::{Figure, Spread};
+use super::figures::{Figure, Measured, Spread};
 use crate::chart::slots::{self, Slot};
 use crate::stored::fields::Fields;
 
@@ -9,20 +9,15 @@ const REPEATS_MIN: usize = 3;
 /// A course is cut into so many parts; neighbouring slots are not independent, these parts nearly are.
 const BATCHES: usize = 10;
 const BATCHES_MIN: usize = 5;
+/// Kernels report the RTT in whole microseconds.
+const RTT_RESOLUTION_MS: f64 = 1e-3;
 
 /// What is known of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Noise {
     pub(super) ground: Ground,
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Kind {
     /// A difference that is larger is none of chance, with 99 % confidence.
-    Margin(f64),
-    /// The intervals that the first and the second are in.
-    Intervals([(f64, f64); 2]),
+    margin: f64,
 }
 
 /// From what it is known.
@@ -40,47 +35,57 @@ pub(super) enum Ground {
 
 impl Noise {
     pub(super) fn is_beyond(&self, first: f64, second: f64) -> bool {
-        match self.kind {
-            Kind::Margin(margin) => (second - first).abs() > margin,
-            Kind::Intervals([(_, most), (least, _)]) if second > first => least > most,
-            Kind::Intervals([(least, _), (_, most)]) => most < least,
-        }
+        (second - first).abs() > self.margin
     }
 
-    /// The largest difference that may be chance; `None` where it is a matter of intervals.
-    pub(super) const fn margin(&self) -> Option<f64> {
-        match self.kind {
-            Kind::Margin(margin) => Some(margin),
-            Kind::Intervals(_) => None,
-        }
+    fn larger(self, other: Self) -> Self {
+        if other.margin > self.margin { other } else { self }
+    }
+
+    /// The largest difference that may be chance; `None` where an interval has no end.
+    pub(super) fn margin(&self) -> Option<f64> {
+        Some(self.margin).filter(|margin| margin.is_finite())
     }
 }
 
-/// `None` where nothing is known; other runs say most.
-pub(super) fn of(
-    figure: &Figure,
-    first: Fields<'_>,
-    second: Fields<'_>,
-    repeats: &[f64],
-) -> Option<Noise> {
+/// What both runs say of a figure: the steps and their values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Both<'a> {
+    pub(super) steps: [Fields<'a>; 2],
+    pub(super) values: [Measured; 2],
+}
+
+/// `None` where nothing is known. The figures' own intervals come first; what a lost segment costs is
+/// chance that they do not know of, so then the larger of both counts.
+pub(super) fn of(figure: &Figure, both: Both<'_>, repeats: &[f64]) -> Option<Noise> {
+    let Both { steps, values: [first, second] } = both;
+    let own = apart(first, second).map(|margin| Noise { ground: Ground::Bounds, margin });
+    let retransmitted = |step: &Fields<'_>| step.number("retransmitted_bytes") > Some(0.0);
+    let has_lost = figure.spread == Spread::Throughput && steps.iter().any(retransmitted);
+    match own {
+        Some(own) if !has_lost => Some(own),
+        Some(own) => Some(varied(figure, steps, repeats).map_or(own, |other| own.larger(other))),
+        None => varied(figure, steps, repeats),
+    }
+}
+
+/// By how much the figure varies, from run to run or inside the runs.
+fn varied(figure: &Figure, steps: [Fields<'_>; 2], repeats: &[f64]) -> Option<Noise> {
     if repeats.len() >= REPEATS_MIN {
         let deviation = deviation(repeats)?;
         // Of the difference of two runs.
         let margin = confidence(repeats.len() - 1) * deviation * std::f64::consts::SQRT_2;
-        return Some(Noise { ground: Ground::Repeats(repeats.len()), kind: Kind::Margin(margin) });
+        return Some(Noise { ground: Ground::Repeats(repeats.len()), margin });
     }
-    let both = [first, second];
     match figure.spread {
-        Spread::Bounds => {
-            let [one, other] = both.map(|step| bounds(step, figure.field));
-            let kind = Kind::Intervals([one?, other?]);
-            Some(Noise { ground: Ground::Bounds, kind })
+        Spread::Throughput => course(steps, |slot| Some(slot.bps)),
+        Spread::Rtt => {
+            let noise = course(steps, |slot| slot.rtt_us.map(|rtt| rtt / 1e3))?;
+            Some(Noise { margin: noise.margin.max(RTT_RESOLUTION_MS), ..noise })
         }
-        Spread::Throughput => course(both, |slot| Some(slot.bps)),
-        Spread::Rtt => course(both, |slot| slot.rtt_us.map(|rtt| rtt / 1e3)),
         Spread::Means(field) => {
             let of = |step: Fields<'_>| Estimate::of(&numbers(step, field));
-            margin(both.map(of), Ground::Repetitions)
+            margin(steps.map(of), Ground::Repetitions)
         }
         Spread::Deviation(field) => {
             let of = |step: Fields<'_>| {
@@ -88,15 +93,23 @@ pub(super) fn of(
                 let error = step.number(field)? / (count as f64).sqrt();
                 Some(Estimate { error, count })
             };
-            margin(both.map(of), Ground::Repetitions)
+            margin(steps.map(of), Ground::Repetitions)
         }
         Spread::Nowhere => None,
     }
 }
 
-fn bounds(step: Fields<'_>, field: &str) -> Option<(f64, f64)> {
-    let bound = |ending: &str| step.number(&format!("{field}_{ending}"));
-    Some((bound("at_least")?, bound("at_most")?))
+/// By how much two figures differ where their intervals just touch: the upper end of the smaller one
+/// and the lower end of the larger one meet. `None` where one of them has no interval.
+fn apart(first: Measured, second: Measured) -> Option<f64> {
+    let has_interval = |one: Measured| one.at_least.is_some() || one.at_most.is_some();
+    if !(has_interval(first) && has_interval(second)) {
+        return None;
+    }
+    let (lower, upper) = if second.value > first.value { (first, second) } else { (second, first) };
+    let above = lower.at_most.map_or(f64::INFINITY, |most| most - lower.value);
+    let below = upper.at_least.map_or(f64::INFINITY, |least| upper.value - least);
+    Some(above + below)
 }
 
 fn numbers(step: Fields<'_>, field: &str) -> Vec<f64> {
@@ -122,7 +135,7 @@ fn margin(both: [Option<Estimate>; 2], ground: Ground) -> Option<Noise> {
     let error = one.error.hypot(other.error);
     // As careful as the smaller of both asks for.
     let margin = confidence(one.count.min(other.count) - 1) * error;
-    Some(Noise { ground, kind: Kind::Margin(margin) })
+    Some(Noise { ground, margin })
 }
 
 fn course(both: [Fields<'_>; 2], of: impl Fn(&Slot) -> Option<f64>) -> Option<Noise> {
@@ -176,13 +189,19 @@ mod tests {
 
     #[test]
     fn intervals_that_overlap_are_no_change_and_others_are() {
-        let noise = |first, second| Noise {
-            ground: Ground::Bounds,
-            kind: Kind::Intervals([first, second]),
+        let known = |at_least, value, at_most| Measured { value, at_least, at_most };
+        let (low, middle) = (known(Some(1.0), 2.0, Some(3.0)), known(Some(2.0), 3.0, Some(4.0)));
+        let high = known(Some(3.5), 3.8, Some(4.0));
+        let is_beyond = |first: Measured, second: Measured| {
+            let noise = Noise { ground: Ground::Bounds, margin: apart(first, second).unwrap() };
+            noise.is_beyond(first.value, second.value)
         };
-        assert!(!noise((1.0, 3.0), (2.0, 4.0)).is_beyond(2.0, 3.0));
-        assert!(noise((1.0, 3.0), (3.5, 4.0)).is_beyond(2.0, 3.8));
-        assert!(noise((3.5, 4.0), (1.0, 3.0)).is_beyond(3.8, 2.0));
+        assert!(!is_beyond(low, middle) && !is_beyond(middle, low));
+        assert!(is_beyond(low, high) && is_beyond(high, low));
+        // Of a path of which only the lower end is known, more is no change and less is one.
+        let open = known(Some(3.5), 3.5, None);
+        assert!(is_beyond(open, low) && !is_beyond(open, known(Some(8.0), 9.0, Some(9.5))));
+        assert_eq!(apart(low, known(None, 9.0, None)), None);
     }
 
     #[test]

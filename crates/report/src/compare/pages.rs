@@ -13,11 +13,14 @@ use crate::stored::fields::Fields;
 
 const HOW: &str = "\
 A difference counts as a change where it is larger than what chance makes of it in 99 of 100 cases. \
-What chance makes of it is taken from other runs of the same method across the same network where \
-the history has three or more (repeats); else from the bounds that the figures carry (bounds), from \
-repetitions inside the runs (repetitions), or from how the figure wavered in the course of the runs, \
-cut into ten parts (course), which says less than other runs would. Of many figures, one in a hundred \
-is called changed by chance.";
+What chance makes of it is taken from the intervals that the figures themselves have (bounds): they \
+must not overlap. Of figures without one, and of the throughput of runs that lost segments where it \
+is larger, it is taken from other runs of the same method across the \
+same network where the history has three or more (repeats); else from repetitions inside the runs \
+(repetitions), or from how the figure wavered in the course of the runs, cut into ten parts (course), \
+which says less than other runs would. Of many figures, one in a hundred is called changed by chance. \
+Up to 0.5 % of a rate, 1 % or 50 µs of a time and 0.1 percentage points are too little to matter: such \
+figures are called the same. Rates of different layers are compared at the layer of the first run.";
 
 pub(super) fn document(comparison: &Comparison<'_>) -> Document {
     let Comparison { first, second, .. } = comparison;
@@ -149,10 +152,10 @@ fn figures(caption: &str, rows: &[&Row]) -> Table {
 
 fn cells(row: &Row) -> Vec<Cell> {
     let unit = row.figure.unit;
-    let difference = if row.first == 0.0 {
+    let difference = if row.first.value == 0.0 {
         crate::text::unknown()
     } else {
-        format!("{} %", signed(100.0 * (row.second / row.first - 1.0), 1))
+        format!("{} %", signed(100.0 * (row.second.value / row.first.value - 1.0), 1))
     };
     let margin = row.noise.as_ref().and_then(super::Noise::margin);
     let from = row.noise.as_ref().map_or("", |noise| match noise.ground {
@@ -171,8 +174,8 @@ fn cells(row: &Row) -> Vec<Cell> {
     let texts = [
         row.key.words(),
         row.figure.name.to_owned(),
-        unit.shown(row.first),
-        unit.shown(row.second),
+        unit.within(row.first),
+        unit.within(row.second),
         difference,
         margin.map_or_else(crate::text::unknown, |margin| format!("± {}", unit.shown(margin))),
         from.to_owned(),

@@ -19,6 +19,7 @@ use fp_method::verdict::Status;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
+pub(crate) use rfc6349::base_loss;
 pub use sparkline::sparkline;
 pub use stress::connections;
 
@@ -157,12 +158,18 @@ pub fn rate(rate: Rate) -> String {
     }
 }
 
-/// The same with half of the interval between its bounds, where they are known: `39.98 ± 0.04 Mbit/s`.
-pub(crate) fn rate_within(measured: Rate, bounds: Option<[Rate; 2]>) -> String {
+/// The same with half of the interval between its bounds, `39.98 ± 0.04 Mbit/s`; with the one bound
+/// that is known, `at least 938.00 Mbit/s`.
+pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Option<Rate>) -> String {
     let text = rate(measured);
-    let (Some([least, most]), Some((value, unit))) = (bounds, text.split_once(' ')) else {
-        return text;
+    let (least, most) = match (at_least, at_most) {
+        (None, None) => return text,
+        (Some(least), None) => return format!("at least {}", rate(least)),
+        (None, Some(most)) => return format!("at most {}", rate(most)),
+        (Some(least), Some(most)) if least == most => return text,
+        (Some(least), Some(most)) => (least, most),
     };
+    let Some((value, unit)) = text.split_once(' ') else { return text };
     let scale = measured.as_bps() as f64 / value.parse::<f64>().unwrap_or(1.0).max(f64::EPSILON);
     let half = most.as_bps().saturating_sub(least.as_bps()) as f64 / 2.0 / scale;
     let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -235,6 +242,17 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(31_910), "31,910");
         assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn a_rate_has_half_of_its_interval_or_the_one_end_that_is_known() {
+        let mbps = |value: f64| Rate::bps((value * 1e6) as u64);
+        let within = |least, most| rate_within(mbps(39.98), least, most);
+        assert_eq!(within(Some(mbps(39.94)), Some(mbps(40.02))), "39.98 ± 0.04 Mbit/s");
+        assert_eq!(within(Some(mbps(39.5)), None), "at least 39.50 Mbit/s");
+        assert_eq!(within(None, Some(mbps(40.5))), "at most 40.50 Mbit/s");
+        // What was given has no interval.
+        assert_eq!(within(Some(mbps(39.98)), Some(mbps(39.98))), "39.98 Mbit/s");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use fp_method::rfc6349::{Bottleneck, LimitKind, Report, Role, Source, Step, TcpStep};
 use fp_method::rounded;
-use fp_model::{Direction, Layer, Rate};
+use fp_model::{Direction, Layer, LayeredRate, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
 use super::{duration, grouped, line, rate, rate_within, unknown};
@@ -46,19 +46,32 @@ fn bottleneck(limit: &Bottleneck) -> String {
             String::from("whether a policer or a queue, what arrived does not tell")
         }
     };
-    let other = if limit.limit.layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
-    let loss = if limit.base_loss > 0.0 {
-        format!("; {:.2} % are lost at any rate", 100.0 * limit.base_loss)
-    } else {
-        String::new()
-    };
+    let LayeredRate { rate: measured, layer } = limit.limit;
+    let other = if layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
+    // Of a limit without an upper end both layers show the lower one.
+    let shown = if limit.at_most.is_some() { measured } else { limit.at_least };
+    let percent = |loss: f64| 100.0 * loss;
+    let loss = base_loss(
+        percent(limit.base_loss),
+        limit.base_loss_within.map(|(least, most)| [least, most].map(percent)),
+    );
     format!(
-        "bottleneck      {:<9} {} {} ({} {other}); {found}{loss}",
+        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{loss}",
         limit.direction,
-        rate(limit.limit.rate),
-        limit.limit.layer,
-        rate(limit.rate_at(other))
+        rate_within(measured, Some(limit.at_least), limit.at_most),
+        rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other))
     )
+}
+
+/// The loss that does not depend on the rate, with the interval that it is known in, if there is any.
+pub(crate) fn base_loss(percent: f64, within: Option<[f64; 2]>) -> String {
+    if percent <= 0.0 {
+        return String::new();
+    }
+    let within = within.map_or_else(String::new, |[least, most]| {
+        format!(" ({} … {} %)", rounded(least, 2), rounded(most, 2))
+    });
+    format!("; {} % are lost at any rate{within}", rounded(percent, 2))
 }
 
 fn tcp_steps(steps: &[Step], role: Role) -> impl Iterator<Item = &TcpStep> {
@@ -151,11 +164,12 @@ fn throughput_row(step: &TcpStep) -> String {
         (false, Direction::Upload) => "upload",
     };
     let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
+    let [least, most] = step.judged.throughput_l4_bounds.map_or([None; 2], |both| both.map(Some));
     format!(
         "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>21}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
         step.sender,
         step.congestion_control,
-        rate_within(step.throughput_l4, step.judged.throughput_l4_bounds),
+        rate_within(step.throughput_l4, least, most),
         rate(step.ideal_l4),
         step.share_percent(),
         step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),

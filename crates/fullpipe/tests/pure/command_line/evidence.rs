@@ -39,6 +39,77 @@ fn every_document_of_every_recording_is_what_was_accepted() {
     assert!(other.is_empty() && gone.is_empty(), "not as accepted: {other:?}, gone: {gone:?}");
 }
 
+/// How sure a figure is belongs to the figure, wherever it is read.
+#[test]
+fn every_main_figure_that_has_an_interval_is_shown_with_it_on_screen_and_certificate() {
+    let folder = Folder::new();
+    let mut shown = 0;
+    for recording in table::read(evidence()).unwrap() {
+        let text = recorded::text(&recording.name);
+        let file = folder.written(&format!("{}.json", recording.name), &text);
+        let markdown = folder.file(&format!("{}.md", recording.name));
+        let screen = fullpipe(&["report", &file]).stdout;
+        let written = fullpipe(&["report", &file, "--markdown", &markdown]);
+        assert_eq!(written.exit, Some(0), "{}", written.stderr);
+        let certificate = fs::read_to_string(markdown).unwrap();
+        for step in json(&text).unwrap()["steps"].as_array().unwrap() {
+            for figure in with_intervals(step) {
+                let name = &recording.name;
+                assert!(screen.contains(&figure), "{name}: {figure} is not in\n{screen}");
+                assert!(certificate.contains(&figure), "{name}: {figure} not in\n{certificate}");
+                shown += 1;
+            }
+        }
+    }
+    // Two bottlenecks and four throughputs at least of each of two simulations alone.
+    assert!(shown >= 12, "{shown}");
+}
+
+/// The main figures of a step that the result has with an interval, as they are to be shown.
+fn with_intervals(step: &Value) -> Vec<String> {
+    let fields: &[&str] = match (step["name"].as_str().unwrap(), step["role"].as_str()) {
+        ("bottleneck", _) => &["rate_bps"],
+        ("tcp", Some("throughput")) => &["throughput_bps"],
+        ("discovery", _) => &["cir_bps", "cbs_bytes", "rate_bps", "bucket_bytes"],
+        ("policing", _) => &["estimated_cbs_bytes"],
+        _ => &[],
+    };
+    let figure = |field: &&str| {
+        let bound = |ending: &str| step[format!("{field}_{ending}")].as_f64();
+        let (value, least, most) = (step[*field].as_f64()?, bound("at_least"), bound("at_most"));
+        Some(match (least, most) {
+            (None, None) => return None,
+            // Of policers the ends themselves are shown.
+            (Some(least), Some(most)) if field.ends_with("_bytes") => {
+                format!("{} … {}", thousands_apart(least), thousands_apart(most))
+            }
+            (Some(least), Some(most)) if step["name"] == "discovery" => {
+                format!("{} ({} … {})", mbits(value), mbits(least), mbits(most))
+            }
+            (Some(least), Some(most)) if least < most => {
+                format!("{:.2} ± {:.2} Mbit/s", value / 1e6, (most - least) / 2e6)
+            }
+            (Some(_), Some(_)) => mbits(value),
+            (Some(least), None) => format!("at least {}", mbits(least)),
+            (None, Some(most)) => format!("at most {}", mbits(most)),
+        })
+    };
+    fields.iter().filter_map(figure).collect()
+}
+
+/// All rates of the recordings that have intervals are between 1 Mbit/s and 10 Gbit/s.
+fn mbits(bps: f64) -> String {
+    format!("{:.2} Mbit/s", bps / 1e6)
+}
+
+fn thousands_apart(count: f64) -> String {
+    let whole = count.round() as u64;
+    match whole {
+        0..1_000 => whole.to_string(),
+        _ => format!("{},{:03}", whole / 1_000, whole % 1_000),
+    }
+}
+
 /// A simulation is the same on every host: where it is not what was recorded, the program changed.
 /// What is shown after a test is what `report` shows of its result.
 #[test]

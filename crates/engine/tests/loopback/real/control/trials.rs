@@ -105,6 +105,24 @@ fn who_watches_sees_every_byte_of_a_flow_once_and_more_than_five_samples_a_secon
     }
 }
 
+/// They share the far end's link, which makes neither of them wrong to its own ends.
+#[test]
+fn trials_of_two_near_ends_at_once_know_of_each_other_and_one_that_runs_alone_of_none() {
+    let far = FarEnd::at(LOOPBACK);
+    let mut beds = [connect(&far.pairing).unwrap(), connect(&far.pairing).unwrap()];
+    let timed = |steady_ms| {
+        let flows = vec![flow(Direction::Upload, Family::Ipv4, frames(Rate::mbps(4)))];
+        trial(Duration::from_millis(steady_ms), flows)
+    };
+    let others = std::thread::scope(|scope| {
+        let running = beds.each_mut().map(|bed| scope.spawn(|| bed.run(&timed(600)).unwrap()));
+        running.map(|trial| trial.join().unwrap().other_trials)
+    });
+    assert_eq!(others, [1, 1]);
+    let alone = beds[0].run(&timed(100)).unwrap();
+    assert_eq!(alone.other_trials, 0);
+}
+
 #[test]
 fn two_near_ends_are_served_at_once_and_a_third_is_told_that_there_is_no_room() {
     let far = FarEnd::with(LOOPBACK, 2);
