@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod labels;
 mod methods;
+mod sentence;
 mod steps;
 mod stored;
 pub mod summary;
@@ -32,7 +33,9 @@ pub use labels::Labels;
 pub use methods::Method;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
-pub use text::{Progress, connections, duration, progress, rate, sparkline, text, trial_line};
+pub use text::{
+    Detail, Progress, connections, duration, progress, rate, sparkline, text, trial_line,
+};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]

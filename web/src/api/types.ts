@@ -216,6 +216,7 @@ export interface ResultDocument {
   validity: { ok: boolean; checks: Check[] };
   deviations?: string[];
   /** What was found, with final texts. */
+  sentence: string;
   blocks: Block[];
   judged_again?: Fields;
 }

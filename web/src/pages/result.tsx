@@ -39,7 +39,7 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
       {bandsOf(found).map((band) => (
         <Band key={band.word} {...band} />
       ))}
-      <VerdictBanner verdict={found.verdict.status}>
+      <VerdictBanner verdict={found.verdict.status} sentence={found.sentence}>
         {found.verdict.reasons.length > 0 && (
           <ul class="reasons">
             {found.verdict.reasons.map((reason) => (

@@ -194,7 +194,7 @@ function Present({ view }: { view: RunView }): JSX.Element {
             />
             <Gauge name="sent" value={now.sent_bps === null ? null : rate(now.sent_bps)} />
             <Gauge
-              name="sent again"
+              name="retransmitted"
               value={now.retransmitted_bps === null ? null : rate(now.retransmitted_bps)}
             />
             <Gauge name="RTT" value={now.rtt_ms === null ? null : duration(now.rtt_ms / 1e3)} />

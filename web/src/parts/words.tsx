@@ -54,17 +54,19 @@ export function VerdictMark({ verdict }: { verdict: string }): JSX.Element {
 
 interface BannerProps {
   verdict: string;
+  /** The verdict with its figure and its main reason; without it, what the verdict means. */
+  sentence?: string;
   children?: ComponentChildren;
 }
 
-export function VerdictBanner({ verdict, children }: BannerProps): JSX.Element {
+export function VerdictBanner({ verdict, sentence, children }: BannerProps): JSX.Element {
   const [tone, mark, word, say] = verdictOf(verdict);
   return (
     <section class={`banner tone-${tone}`} aria-label="Verdict">
       <strong>
         <span aria-hidden="true">{mark}</span> {word}
       </strong>
-      <p>{say}</p>
+      <p>{sentence?.startsWith(`${word}: `) ? sentence.slice(word.length + 2) : say}</p>
       {children}
     </section>
   );

@@ -10,7 +10,7 @@ use fp_method::flow::Lines;
 use fp_method::verdict::Status;
 use fp_model::{Abort, Direction, Family, HostFacts, Rate, Testbed};
 use fp_net::path::PathSpec;
-use fp_report::{Run, Work};
+use fp_report::{Detail, Run, Work};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -205,7 +205,8 @@ fn show(run: &Run, whole: &str, output: &OutputArgs) -> Result<(), Failure> {
     } else if output.json_stream {
         format!("{}\n", fp_report::json_event(fp_report::Event::Result(run), run.lasted))
     } else {
-        fp_report::text(run, document::columns())
+        let detail = if output.verbose { Detail::Full } else { Detail::Brief };
+        fp_report::text(run, detail, document::columns())
     };
     document::print(&document)
 }

@@ -11,7 +11,7 @@ use super::ideal::{self, BurstSender, Link, SEGMENTS_PER_ACK, TCP_OPTION_BYTES};
 use super::steady::{self, Mean, Settled, Steady};
 use super::throughput::{Offer, has_own_windows};
 use super::windows::{Fill, MIN_SEGMENT_BYTES, Path, queues};
-use super::{Connection, Judged, Plan, Role, TcpStep};
+use super::{Connection, Judged, LimitKind, Plan, Role, TcpStep};
 use crate::tcp_rules::{cubic_epoch, reno_epoch};
 use crate::{Bytes, metrics};
 
@@ -171,6 +171,7 @@ impl<'a> Seen<'a> {
             windows_l4,
             assured_l4,
             sold_l4: self.sold(place, ideal),
+            needed_cbs_bytes: self.needed_cbs(flow),
             overfills: self.flows.iter().any(|flow| self.overfills(flow)),
             even_l4: self.even(place, flow.segment),
             share_percent_bounds: bounds(
@@ -193,6 +194,13 @@ impl<'a> Seen<'a> {
             Some(other) => self.both(flow, other, segment),
         };
         carried.min(pacing_limit(self.plan, flow.fill))
+    }
+
+    fn needed_cbs(&self, flow: &Flow<'_>) -> Option<u64> {
+        let limit = self.path.limits.of(flow.fill.direction);
+        let windows = u64::from(flow.fill.connections) * flow.fill.window_bytes;
+        let overhead = f64::from(limit.packet.frame_bytes) / f64::from(flow.segment.max(1));
+        (limit.kind == LimitKind::Policer).then_some((windows as f64 * overhead) as u64)
     }
 
     /// The ideal of a path whose bottleneck is the rate that was sold. Windows, pacing and the sender

@@ -178,6 +178,9 @@ pub struct Judged {
     /// The payload rate of this trial on a path of the rate that was sold; above the ideal if the path
     /// carries less than was sold. `None` if no rate was given.
     pub sold_l4: Option<Rate>,
+    /// The committed burst size, in bytes of layer 2 frames, that lets all windows through at once;
+    /// `None` unless the bottleneck is a policer.
+    pub needed_cbs_bytes: Option<u64>,
     /// The tester's own windows, as small as any TCP has them, are more than the path has under way,
     /// and nothing queues them: what they lose is no fault of the path.
     pub overfills: bool,

@@ -374,16 +374,11 @@ fn lost(step: &TcpStep, limit: Option<&Bottleneck>) -> String {
         |efficiency| format!("{} % of the bytes sent were retransmitted", few(100.0 - efficiency)),
     );
     match limit.map(|limit| limit.kind) {
-        Some(LimitKind::Policer) => {
-            let windows = u64::from(step.connections) * step.window_bytes;
-            let overhead = f64::from(frame_bytes(limit)) / f64::from(step.mss_bytes.max(1));
-            let cbs = windows as f64 * overhead;
-            format!(
-                "{resent}; the limit is a policer, and bursts of these windows need a committed \
-                 burst size of up to {:.0} kB, or a paced sender",
-                cbs / 1000.0
-            )
-        }
+        Some(LimitKind::Policer) => format!(
+            "{resent}; the limit is a policer, and bursts of these windows need a committed burst \
+             size of up to {:.0} kB, or a paced sender",
+            step.judged.needed_cbs_bytes.unwrap_or_default() as f64 / 1000.0
+        ),
         Some(LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown) | None => {
             let delay = step.buffer_delay_percent.unwrap_or_default();
             format!("{resent}, and the RTT grew by {} %", rounded(delay, 1))
@@ -394,10 +389,6 @@ fn lost(step: &TcpStep, limit: Option<&Bottleneck>) -> String {
 /// A small percentage, never as nothing.
 fn few(percent: f64) -> String {
     if percent < 0.01 { String::from("less than 0.01") } else { format!("{percent:.2}") }
-}
-
-fn frame_bytes(limit: Option<&Bottleneck>) -> u32 {
-    limit.map_or(1518, |limit| limit.packet.frame_bytes)
 }
 
 fn queued(step: &TcpStep) -> String {

@@ -81,7 +81,7 @@ fn tcp(flows: &[Fields<'_>]) -> Table {
             ">rate sent (l4)",
             ">received",
             ">rate received (l4)",
-            ">sent again",
+            ">retransmitted",
             ">RTT",
         ]),
         rows: flows.iter().map(row).collect(),

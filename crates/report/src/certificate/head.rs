@@ -7,8 +7,8 @@ use crate::stored::fields::Fields;
 
 pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
     let value = Fields(result.value());
-    let mut blocks =
-        vec![Block::Facts(facts(result, labels)), Block::Verdict(banner(result.verdict()))];
+    let verdict = Block::Verdict(of_result(result));
+    let mut blocks = vec![verdict, Block::Facts(facts(result, labels))];
     let reasons = value.inside("verdict").each("reasons");
     let reasons: Vec<String> = reasons.map(|reason| reason.word("text").to_owned()).collect();
     if !reasons.is_empty() {
@@ -41,6 +41,16 @@ fn started(rfc3339: &str) -> String {
     match rfc3339.split_once('T') {
         Some((date, time)) => format!("{date}, {} UTC", time.trim_end_matches('Z')),
         None => rfc3339.to_owned(),
+    }
+}
+
+/// The banner of a result, whose sentence has its figures.
+fn of_result(result: &Stored) -> Banner {
+    let banner = banner(result.verdict());
+    let sentence = result.sentence();
+    match sentence.split_once(": ") {
+        Some((_, figures)) => Banner { sentence: figures.to_owned(), ..banner },
+        None => banner,
     }
 }
 

@@ -151,7 +151,7 @@ fn throughput(steps: &[Fields<'_>]) -> Table {
         rows: steps.iter().map(row).collect(),
         note: Some(String::from(
             "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \
-             bytes was not sent again. Buffer delay: how much the RTT grew under load. A bulk sender \
+             bytes was not retransmitted. Buffer delay: how much the RTT grew under load. A bulk sender \
              always has more to send; a burst sender writes a window when the one before is \
              acknowledged.",
         )),

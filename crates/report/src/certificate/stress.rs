@@ -141,9 +141,9 @@ fn times(step: Fields<'_>) -> Table {
 fn segments(step: Fields<'_>) -> Table {
     let again = step.inside("retransmissions");
     let rows = [
-        ("SYN sent again", again, "syn"),
-        ("sent again after a timeout", again, "timeout"),
-        ("sent again fast", again, "fast"),
+        ("SYN retransmitted", again, "syn"),
+        ("retransmitted after a timeout", again, "timeout"),
+        ("fast retransmitted", again, "fast"),
         ("duplicate ACKs", step, "duplicate_acks"),
         ("out of order", step, "out_of_order"),
         ("with a wrong checksum", step, "bad_checksums"),

@@ -1,4 +1,4 @@
-//! The course of a transfer: throughput, what was sent again, the RTT and the connections in use,
+//! The course of a transfer: throughput, what was retransmitted, the RTT and the connections in use,
 //! below each other over one axis of time.
 
 use super::scale::Scale;
@@ -84,7 +84,7 @@ fn again(drawing: &mut Drawing, across: Scale, slots: &[Slot]) {
     let (unit, each) = rate_unit(highest.max(1e6));
     let up = Scale::from_zero(highest / each, 2, (117.0, 97.0));
     let panel = Panel { across, up };
-    panel.up_axis(drawing, &format!("sent again ({unit})"), 2);
+    panel.up_axis(drawing, &format!("retransmitted ({unit})"), 2);
     panel.foot_line(drawing);
     for slot in slots.iter().filter(|slot| slot.sent_again_bps > 0.0) {
         let head = panel.point(slot.from_s, slot.sent_again_bps / each);
@@ -163,7 +163,7 @@ fn alternative(name: &str, slots: &[Slot], is_tcp: bool) -> String {
         let again = weighed(&|slot| slot.sent_again_bps) / each;
         let rtts = || slots.iter().filter_map(|slot| slot.rtt_us).map(|rtt| rtt / 1e3);
         text += &format!(
-            "; {again:.2} {unit} were sent again; RTT from {:.2} to {:.2} ms",
+            "; {again:.2} {unit} were retransmitted; RTT from {:.2} to {:.2} ms",
             rtts().fold(f64::INFINITY, f64::min),
             rtts().fold(0.0, f64::max)
         );

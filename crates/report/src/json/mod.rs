@@ -53,6 +53,19 @@ pub fn json(run: &Run) -> Value {
     })
 }
 
+/// What the sentence on a verdict is made of.
+pub(crate) fn brief(work: &Work) -> Value {
+    let (verdict, ..) = work.outcome();
+    json!({
+        "method": work.method().name(),
+        "verdict": {
+            "status": verdict.status.to_string(),
+            "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
+        },
+        "steps": steps(work),
+    })
+}
+
 fn host(facts: &HostFacts) -> Value {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({

@@ -73,6 +73,8 @@ fn tcp(step: &TcpStep) -> Value {
         "share_percent": step.share_percent(),
         "share_percent_at_least": step.judged.share_percent_bounds.map(|[least, _]| least),
         "share_percent_at_most": step.judged.share_percent_bounds.map(|[_, most]| most),
+        "sold_bps": step.judged.sold_l4.map(|rate| rate.as_bps()),
+        "needed_cbs_bytes": step.judged.needed_cbs_bytes,
         "ideal_bps": step.ideal_l4.as_bps(),
         "ideal_windows_bps": step.judged.windows_l4.as_bps(),
         "ideal_even_bps": step.judged.even_l4.map(|rate| rate.as_bps()),

@@ -36,7 +36,7 @@ impl Headline {
 }
 
 /// Of a result document; `None` where the run found no such figure.
-pub(super) fn of(result: &Value) -> Option<Headline> {
+pub(crate) fn of(result: &Value) -> Option<Headline> {
     let steps = result["steps"].as_array()?;
     let named = |name: &'static str| steps.iter().filter(move |step| step["name"] == name);
     match result["method"].as_str()? {

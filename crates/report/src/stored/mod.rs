@@ -1,12 +1,12 @@
 //! A result document read back: from the history, from a file, from another machine.
 
 pub(crate) mod fields;
-mod headline;
+pub(crate) mod headline;
 
 use serde_json::Value;
 
 use crate::document::Block;
-use crate::{Labels, certificate};
+use crate::{Labels, certificate, sentence};
 pub use headline::Headline;
 
 /// The formats that can be read.
@@ -107,6 +107,11 @@ impl Stored {
     /// Of an older document, none.
     pub fn labels(&self) -> Labels {
         serde_json::from_value(self.value["labels"].clone()).unwrap_or_default()
+    }
+
+    /// The verdict in one sentence of at most 100 characters.
+    pub fn sentence(&self) -> String {
+        sentence::of(&self.value)
     }
 
     /// The one figure that stands for the run.

@@ -70,7 +70,7 @@ fn table(out: &mut String, flows: &[&FlowStep], transport: Transport) {
     }
     let wide = width(&mine);
     let (first, last) = match transport {
-        Transport::Tcp => ("sent again", "RTT"),
+        Transport::Tcp => ("retransmitted", "RTT"),
         Transport::Udp => ("packets", "lost"),
     };
     line(

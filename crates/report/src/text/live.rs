@@ -31,7 +31,7 @@ struct Flow {
 
 impl Progress {
     pub const HEADER: &str =
-        "      interval     direction      payload      rate (l4)  sent again  RTT";
+        "      interval     direction      payload      rate (l4)  retransmitted  RTT";
 
     pub fn of(trial: &Trial, interval: Duration) -> Self {
         let flow = |spec: &FlowSpec| Flow {
@@ -109,7 +109,7 @@ impl Progress {
         let rtt = rtts.iter().sum::<Duration>().checked_div(count);
         let interval = format!("{:.1}–{:.1} s", from.as_secs_f64(), until.as_secs_f64());
         let line = format!(
-            "{interval:>16}  {direction:<9} {:>12} {:>14} {:>11}  {}",
+            "{interval:>16}  {direction:<9} {:>12} {:>14} {:>13}  {}",
             amount(received as u64),
             rate(Rate::bps(bps as u64)),
             if resent > 0 { amount(resent) } else { String::new() },

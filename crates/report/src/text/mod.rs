@@ -15,7 +15,7 @@ pub(crate) mod y1564;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use fp_method::verdict::Status;
+use fp_method::rounded;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
@@ -23,12 +23,23 @@ pub(crate) use rfc6349::base_loss;
 pub use sparkline::sparkline;
 pub use stress::connections;
 
-use crate::{Run, Work};
+use crate::{Run, Work, json, sentence};
 
-/// The whole result for a person; ends with a line feed. Sentences are wrapped where a line has only
-/// so many columns; tables are not.
-pub fn text(run: &Run, columns: Option<usize>) -> String {
+/// How much of what is said beside figures and reasons is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Self-checks and deviations are counted.
+    Brief,
+    /// They are listed.
+    Full,
+}
+
+/// The whole result for a person; ends with a line feed. Sentences are wrapped at `columns`, if that is
+/// known; tables are not.
+pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     let mut out = String::new();
+    let sentence = sentence::of(&json::brief(&run.work));
+    line(&mut out, &sentence);
     let seconds = run.lasted.as_secs_f64();
     let title = run.work.method().title();
     line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
@@ -42,7 +53,7 @@ pub fn text(run: &Run, columns: Option<usize>) -> String {
         Work::Rfc7640 { report, .. } => rfc7640::body(&mut out, report),
         Work::Stress { report, .. } => stress::body(&mut out, report),
     }
-    verdict(&mut out, &run.work, columns);
+    verdict(&mut out, &run.work, &sentence, detail, columns);
     out
 }
 
@@ -90,27 +101,33 @@ pub(crate) fn unknown() -> String {
     String::from("–")
 }
 
-fn verdict(out: &mut String, work: &Work, columns: Option<usize>) {
+fn verdict(out: &mut String, work: &Work, sentence: &str, detail: Detail, columns: Option<usize>) {
     let (verdict, checks, deviations) = work.outcome();
-    let word = match verdict.status {
-        Status::Pass => "PASS",
-        Status::Findings => "PASS WITH FINDINGS: the path's owner should know what was found",
-        Status::Fail => "FAIL",
-        Status::Inconclusive => "INCONCLUSIVE: what was measured does not decide what was asked",
-        Status::Invalid => "INVALID: the tester, not the network, was measured",
-        Status::Info => "NONE: there was nothing to judge by",
-        Status::Aborted => "ABORTED: no verdict on what was not measured",
-    };
     line(out, "");
-    line(out, &format!("verdict: {word}"));
+    line(out, &format!("verdict: {sentence}"));
     for reason in &verdict.reasons {
-        sentence(out, "  - ", &reason.text, columns);
+        self::sentence(out, "  - ", &reason.text, columns);
     }
     let broken = checks.iter().filter(|check| !check.ok).count();
     let passed = checks.len() - broken;
-    line(out, &format!("self-checks: {passed} passed, {broken} failed"));
-    if !deviations.is_empty() {
-        sentence(out, "departs from the standard in: ", &deviations.join("; "), columns);
+    let departs = match deviations.len() {
+        0 => String::new(),
+        1 => String::from("; departs from the standard in 1 point"),
+        points => format!("; departs from the standard in {points} points"),
+    };
+    let listed = if detail == Detail::Full { "" } else { " (-v lists them)" };
+    line(out, &format!("self-checks: {passed} passed, {broken} failed{departs}{listed}"));
+    if detail == Detail::Full {
+        for check in checks {
+            let outcome = if check.ok { "passed" } else { "failed" };
+            let [value, limit] = [check.value, check.limit].map(|figure| rounded(figure, 2));
+            let name = check.name.replace('_', " ");
+            let text = format!("{name}: {value} {}, limit {limit}: {outcome}", check.unit);
+            self::sentence(out, "  - ", &text, columns);
+        }
+        for deviation in deviations {
+            self::sentence(out, "  - departs from the standard: ", deviation, columns);
+        }
     }
 }
 
@@ -142,7 +159,7 @@ pub fn progress(direction: Direction, slots: &[Sample]) -> String {
         let _ = write!(text, "  RTT {}", duration(rtt));
     }
     if resent > 0 {
-        let _ = write!(text, "  {} bytes sent again", grouped(resent));
+        let _ = write!(text, "  {} bytes retransmitted", grouped(resent));
     }
     text
 }
@@ -170,7 +187,12 @@ pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Optio
         (Some(least), Some(most)) => (least, most),
     };
     let Some((value, unit)) = text.split_once(' ') else { return text };
-    let scale = measured.as_bps() as f64 / value.parse::<f64>().unwrap_or(1.0).max(f64::EPSILON);
+    let scale = match unit {
+        "Gbit/s" => 1e9,
+        "Mbit/s" => 1e6,
+        "kbit/s" => 1e3,
+        _ => 1.0,
+    };
     let half = most.as_bps().saturating_sub(least.as_bps()) as f64 / 2.0 / scale;
     let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{value} ± {half:.decimals$} {unit}")

@@ -118,9 +118,9 @@ fn times(out: &mut String, counted: &ConnectionsReport) {
 fn faults(out: &mut String, counted: &ConnectionsReport) {
     let again = &counted.retransmissions;
     let faults = [
-        (again.syn, "SYN sent again"),
-        (again.timeout, "sent again after a timeout"),
-        (again.fast, "sent again fast"),
+        (again.syn, "SYN retransmitted"),
+        (again.timeout, "retransmitted after a timeout"),
+        (again.fast, "fast retransmitted"),
         (counted.duplicate_acks, "duplicate ACKs"),
         (counted.out_of_order, "out of order"),
         (counted.bad_checksums, "spoilt"),

@@ -186,7 +186,8 @@ pub(super) struct Shown {
     /// 0 leaves out the series of the steps, of which the counters are a shorter form.
     #[serde(default = "one_by_default")]
     series: u8,
-    /// 1 adds `blocks`: the steps as facts, tables and charts with final texts, as on the certificate.
+    /// 1 adds `sentence`, the verdict in one line, and `blocks`: the steps as facts, tables and charts
+    /// with final texts, as on the certificate.
     #[serde(default)]
     blocks: u8,
 }
@@ -211,6 +212,7 @@ fn wanted(stored: &Stored, shown: &Shown) -> Value {
     let mut document = part(stored.value(), shown);
     if shown.blocks != 0 {
         document["blocks"] = json!(stored.blocks());
+        document["sentence"] = json!(stored.sentence());
     }
     document
 }

@@ -131,7 +131,7 @@ impl Files {
 /// As it was after the test, where that follows from the evidence; otherwise the certificate.
 fn screen(result: &Stored, certificate: &Document) -> String {
     match judge::as_it_was(result) {
-        Some(run) => fp_report::text(&run, document::columns()),
+        Some(run) => fp_report::text(&run, fp_report::Detail::Brief, document::columns()),
         None => fp_report::plain(certificate),
     }
 }

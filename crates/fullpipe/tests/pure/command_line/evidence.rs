@@ -39,6 +39,37 @@ fn every_document_of_every_recording_is_what_was_accepted() {
     assert!(other.is_empty() && gone.is_empty(), "not as accepted: {other:?}, gone: {gone:?}");
 }
 
+/// The verdict is read first, in one line that fits a terminal, and is the same everywhere.
+#[test]
+fn every_screen_and_certificate_begins_with_the_verdict_in_one_sentence() {
+    let folder = Folder::new();
+    for recording in table::read(evidence()).unwrap() {
+        let name = &recording.name;
+        let text = recorded::text(name);
+        let file = folder.written(&format!("{name}.json"), &text);
+        let markdown = folder.file(&format!("{name}.md"));
+        let written = fullpipe(&["report", &file, "--markdown", &markdown]);
+        assert_eq!(written.exit, Some(0), "{}", written.stderr);
+        let screen = fullpipe(&["report", &file]).stdout;
+        let sentence = screen.lines().next().unwrap();
+        assert!(sentence.chars().count() <= 100, "{name}: {sentence}");
+        let (word, figures) = sentence.split_once(": ").unwrap();
+        let expected = match json(&text).unwrap()["verdict"]["status"].as_str().unwrap() {
+            "pass" => "PASS",
+            "findings" => "PASS WITH FINDINGS",
+            "fail" => "FAIL",
+            "inconclusive" => "INCONCLUSIVE",
+            "info" => "MEASURED",
+            other => panic!("{name}: no recording is {other}"),
+        };
+        assert_eq!(word, expected, "{name}");
+        assert!(figures.contains(|digit: char| digit.is_ascii_digit()), "{name}: {sentence}");
+        let certificate = fs::read_to_string(markdown).unwrap();
+        let verdict = certificate.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
+        assert!(verdict.unwrap().contains(figures.trim_end_matches(" …")), "{name}: {verdict:?}");
+    }
+}
+
 /// How sure a figure is belongs to the figure, wherever it is read.
 #[test]
 fn every_main_figure_that_has_an_interval_is_shown_with_it_on_screen_and_certificate() {
@@ -136,9 +167,10 @@ fn every_simulation_that_was_recorded_comes_out_the_same_today() {
     }
 }
 
-/// A screen without its first line, which says when the test ran and how long it took.
-fn below_the_head(screen: &str) -> &str {
-    screen.split_once('\n').unwrap().1
+/// A screen without its second line, which says when the test ran and how long it took.
+fn below_the_head(screen: &str) -> String {
+    let (sentence, rest) = screen.split_once('\n').unwrap();
+    format!("{sentence}\n{}", rest.split_once('\n').unwrap().1)
 }
 
 /// What a method says of a recording follows from its evidence, which other tests see to. The rest of

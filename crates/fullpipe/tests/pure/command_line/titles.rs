@@ -28,7 +28,8 @@ fn screen_certificate_and_test_report_have_the_title_of_the_method() {
         let file = folder.written("result.json", &text);
         let title = method.title();
         let screen = fullpipe(&["report", &file]);
-        assert!(screen.stdout.starts_with(&format!("{title} · ")), "{title}: {}", screen.stdout);
+        let head = screen.stdout.lines().nth(1).unwrap();
+        assert!(head.starts_with(&format!("{title} · ")), "{title}: {}", screen.stdout);
         let (html, xml) = (folder.file("c.html"), folder.file("j.xml"));
         fullpipe(&["report", &file, "--html", &html, "--junit", &xml]);
         let html = fs::read_to_string(html).unwrap();

@@ -59,6 +59,7 @@ fn tcp(share_percent: f64) -> TcpStep {
         ideal_strict_l4: Rate::mbps(38),
         judged: Box::new(Judged {
             sold_l4: None,
+            needed_cbs_bytes: None,
             throughput_l4_bounds: None,
             windows_l4: Rate::mbps(38),
             assured_l4: Rate::mbps(38),
@@ -199,7 +200,9 @@ fn windows_that_cannot_carry_what_was_asked_say_nothing_of_a_path_that_carries_t
 #[test]
 fn behind_a_policer_the_burst_size_that_the_windows_need_is_named() {
     let behind = |kind| {
-        let verdict = judged(&plan(), limit(kind), lossy(tcp(50.0)), &Health::default());
+        let mut step = lossy(tcp(50.0));
+        step.judged.needed_cbs_bytes = Some(256_000 * 1518 / 1448);
+        let verdict = judged(&plan(), limit(kind), step, &Health::default());
         verdict.reasons[0].text.clone()
     };
     assert!(behind(LimitKind::Policer).contains("268 kB"), "{}", behind(LimitKind::Policer));

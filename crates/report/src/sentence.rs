@@ -1,0 +1,180 @@
+//! The verdict in one sentence: the figure with its interval beside what was sold, and the main reason.
+
+use fp_model::Rate;
+use serde_json::Value;
+
+use crate::stored::fields::Fields;
+use crate::stored::headline;
+use crate::text::{grouped, rate, shortened};
+
+/// What fits one line of a terminal and of a certificate.
+pub(crate) const COLUMNS: usize = 100;
+
+/// The sentence of a result document, of at most [`COLUMNS`] characters.
+pub(crate) fn of(result: &Value) -> String {
+    let fields = Fields(result);
+    let verdict = fields.inside("verdict");
+    let word = word(verdict.word("status"));
+    let reason = verdict.each("reasons").next();
+    let steps: Vec<Fields<'_>> = fields.each("steps").collect();
+    let of_reason = reason.and_then(|reason| steps.get(reason.count("step")? as usize).copied());
+    let figure = figure(fields.word("method"), &steps, of_reason, result);
+    let why = reason.and_then(|reason| why(reason, of_reason, &steps));
+    let why = why.map(|why| match figure.as_ref().and_then(|figure| figure.split_once(' ')) {
+        // The figure has said of which direction.
+        Some((direction, _)) => {
+            why.strip_prefix(&format!("{direction}: ")).map_or(why.clone(), str::to_owned)
+        }
+        None => why,
+    });
+    let parts: Vec<String> = figure.into_iter().chain(why).collect();
+    let sentence = match parts.is_empty() {
+        true => word.to_owned(),
+        false => format!("{word}: {}", parts.join("; ")),
+    };
+    at_a_word(&sentence)
+}
+
+const fn word(status: &str) -> &'static str {
+    match status.as_bytes() {
+        b"pass" => "PASS",
+        b"findings" => "PASS WITH FINDINGS",
+        b"fail" => "FAIL",
+        b"inconclusive" => "INCONCLUSIVE",
+        b"invalid" => "INVALID",
+        b"aborted" => "ABORTED",
+        _ => "MEASURED",
+    }
+}
+
+/// The main figure of a method, of the step that decided where there is one.
+fn figure(
+    method: &str,
+    steps: &[Fields<'_>],
+    decided: Option<Fields<'_>>,
+    result: &Value,
+) -> Option<String> {
+    let named =
+        |name: &'static str| steps.iter().copied().filter(move |step| step.word("name") == name);
+    match method {
+        "rfc6349" => {
+            let is_judged = |step: &Fields<'_>| step.word("role") == "throughput";
+            let judged = decided.filter(is_judged).or_else(|| named("tcp").find(is_judged));
+            let of_path =
+                |step: Fields<'_>| format!("{} {}", step.word("direction"), bottleneck(step));
+            judged.map(tcp).or_else(|| named("bottleneck").next().map(of_path))
+        }
+        "flow" => {
+            let sum = named("flow").find(|step| step.word("part") == "sum");
+            sum.or_else(|| named("flow").next()).map(flow)
+        }
+        "y1564" => {
+            let all: Vec<Fields<'_>> = named("y1564_performance").collect();
+            let has_failed = Fields(result).inside("verdict").word("status") == "fail";
+            let passed = all.iter().filter(|step| step.word("status") == "pass").count();
+            // Otherwise the first reason counts those that failed.
+            (passed == all.len() && !all.is_empty() && !has_failed).then(|| {
+                format!("{passed} of {} services and directions met their criteria", all.len())
+            })
+        }
+        "burst" => named("policing").next().and_then(policing),
+        "stress" => named("stress").next().map(|step| {
+            format!(
+                "{} of {} connections open at once",
+                step.grouped("connections_peak"),
+                step.grouped("connections_target")
+            )
+        }),
+        _ => headline::of(result).map(|found| format!("{} {}", found.name, found.shown())),
+    }
+}
+
+/// `download 37.12 ± 0.05 Mbit/s of 40.00 Mbit/s sold`.
+fn tcp(step: Fields<'_>) -> String {
+    let both = if step.word("direction") == "bidirectional" { " (both loaded)" } else { "" };
+    let direction = step.word("flow_direction");
+    let sold = step.number("sold_bps").map(|bps| (bps, "sold"));
+    let of = sold.or_else(|| Some((step.number("ideal_bps")?, "ideal")));
+    let found = step.rate_within("throughput_bps");
+    let text = of.map_or(found.clone(), |(bps, what)| format!("{} {what}", beside(&found, bps)));
+    format!("{direction}{both} {text}")
+}
+
+/// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
+fn beside(found: &str, bps: f64) -> String {
+    let whole = rate(Rate::bps(bps.max(0.0) as u64));
+    match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
+        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
+        _ => format!("{found} of {whole}"),
+    }
+}
+
+fn bottleneck(step: Fields<'_>) -> String {
+    let what = match step.word("kind") {
+        "policer" => "a policer of",
+        "queue" => "a line or shaper of",
+        "not_reached" => "at least",
+        _ => "a bottleneck of",
+    };
+    format!("{what} {} ({})", step.rate_within("rate_bps"), step.word("layer"))
+}
+
+fn flow(step: Fields<'_>) -> String {
+    let loss = step.number("loss_percent").map(|percent| format!(", {percent:.3} % lost"));
+    let sent = step.inside("sent_rates").number("l4_bps");
+    let found = step.rate("rate_bps");
+    let text = sent.map_or(found.clone(), |bps| format!("{} sent", beside(&found, bps)));
+    format!("{} {text}{}", step.word("direction"), loss.unwrap_or_default())
+}
+
+fn policing(step: Fields<'_>) -> Option<String> {
+    let bytes =
+        |field: &str| step.number(field).map(|bytes| grouped(bytes.max(0.0).round() as u64));
+    let (found, configured) = (bytes("estimated_cbs_bytes")?, bytes("configured_burst_bytes")?);
+    let ends = bytes("estimated_cbs_bytes_at_least").zip(bytes("estimated_cbs_bytes_at_most"));
+    let ends = ends.map_or_else(String::new, |(least, most)| format!(" ({least} to {most})"));
+    Some(format!("CBS {found} B{ends} for {configured} B sold"))
+}
+
+/// The main reason in a few words; a reason that says nothing beyond the figure says nothing here.
+fn why(reason: Fields<'_>, step: Option<Fields<'_>>, steps: &[Fields<'_>]) -> Option<String> {
+    let text = match reason.word("code") {
+        "throughput_met" | "policer_as_configured" | "cbs_outside_tolerance" => return None,
+        "throughput_low_retransmissions" => {
+            match step.and_then(|step| step.number("needed_cbs_bytes")) {
+                Some(bytes) => {
+                    format!("policer too shallow, needs a CBS of {:.0} kB", bytes / 1e3)
+                }
+                None => String::from("segments were lost"),
+            }
+        }
+        "bottleneck_below_sold" => {
+            let direction = step.map_or("", |step| step.word("flow_direction"));
+            let limit = steps.iter().copied().find(|step| {
+                step.word("name") == "bottleneck" && step.word("direction") == direction
+            });
+            format!("the path has {}", limit.map(bottleneck)?)
+        }
+        "throughput_low_delay" => String::from("windows wait elsewhere than at the bottleneck"),
+        "throughput_low_unexplained" => {
+            String::from("no loss and no queue explains it: look at hosts and middleboxes")
+        }
+        "windows_too_small" => String::from("larger windows would decide (--window)"),
+        "windows_too_large" => String::from("the smallest windows overfill the path"),
+        "trial_too_short" => String::from("a longer trial would decide (--duration)"),
+        _ => reason.word("text").to_owned(),
+    };
+    Some(text)
+}
+
+/// Cut after the last word that fits.
+fn at_a_word(sentence: &str) -> String {
+    if sentence.chars().count() <= COLUMNS {
+        return sentence.to_owned();
+    }
+    let cut = shortened(sentence, COLUMNS);
+    match cut.rsplit_once(' ') {
+        Some((words, _)) => format!("{} …", words.trim_end_matches([',', ';', ':'])),
+        None => cut,
+    }
+}
