@@ -7,9 +7,8 @@ use fp_net::stream::{ReceivedFrames, SentFrames};
 use fp_net::swarm::Counters;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Unshown;
-use crate::control::line::End;
-use crate::control::readable::words;
+use crate::end::End;
+use crate::readable::words;
 
 /// The secret of one flow of one trial: whoever presents it on a data connection belongs to the
 /// session that was told it over the control connection.
@@ -325,6 +324,15 @@ pub(crate) struct FramesReceiverHalf {
     #[serde(default)]
     pub(crate) packet_sockets_refused: bool,
     pub(crate) slots: Vec<ReceiverSlot>,
+}
+
+/// Frames that reached this end and were not shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unshown {
+    /// For want of room in this host.
+    pub(crate) dropped_frames: u64,
+    /// With a wrong checksum.
+    pub(crate) corrupt_frames: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use fp_model::contact::DEAD_MAN;
 use fp_model::{Interruption, Time};
 use fp_net::swarm::{Role, Stop};
 
-use crate::control::line::End;
+use crate::end::End;
 
 /// Shared by the control thread, which renews it, and by the threads of a trial, which ask.
 #[derive(Clone, Debug)]

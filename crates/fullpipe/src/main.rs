@@ -2,12 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod cli;
+mod exit;
 mod flows;
 mod metrics;
 mod network;
 mod plan;
 mod services;
+mod stderr;
+mod values;
 #[cfg(feature = "tui")]
 mod view;
 #[cfg(not(feature = "tui"))]

@@ -7,7 +7,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Rate;
-use crate::trial::{is_default, nanos, nanos_if_known};
+use crate::in_json::{is_default, nanos, nanos_if_known};
 
 /// Connections between many addresses and ports, up to a number that the stages say.
 ///

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::nanos;
+use crate::in_json::nanos;
 use crate::{Load, TcpEngine, Trial};
 
 /// How long a sender may go on without having heard its peer: three heartbeats, so that it stops

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{nanos, nanos_if_known};
+use crate::in_json::{nanos, nanos_if_known};
 use crate::{Dscp, Ecn, Sample};
 
 /// How a one-way stream of frames fared. A frame belongs to the phase in which it was due.

@@ -13,6 +13,7 @@ pub mod contact;
 mod evidence;
 mod frame_sizes;
 mod frames_report;
+mod in_json;
 mod observation;
 mod quantity;
 mod testbed;

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{is_default, nanos, nanos_if_known};
+use crate::in_json::{is_default, nanos, nanos_if_known};
 use crate::{ConnectionsReport, Dscp, FramesReport, Interruption, Rate};
 
 /// One report for each flow of the trial, in the trial's order.

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::in_json::{is_default, nanos};
 use crate::{
     ConnectionAddresses, ConnectionsLoad, Dscp, Ecn, FrameSizes, PacketLayout, Rate, Timing,
 };
@@ -188,11 +189,6 @@ impl FramesLoad {
     pub const fn least_frame_bytes(family: Family, vlan_tags: u8) -> u32 {
         PacketLayout::udp_headers_bytes(family, vlan_tags) + Self::HEAD_BYTES
     }
-}
-
-/// What is as usual is not written down.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Numbered UDP frames back to back, again and again, one way.
@@ -430,39 +426,6 @@ impl CongestionControl {
 impl fmt::Display for CongestionControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name().unwrap_or("the host's own"))
-    }
-}
-
-/// Durations as whole nanoseconds in JSON.
-pub(crate) mod nanos {
-    use core::time::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        (time.as_nanos() as u64).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_nanos)
-    }
-}
-
-/// The same for a duration that may be unknown.
-pub(crate) mod nanos_if_known {
-    use core::time::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        time.map(|time| time.as_nanos() as u64).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_nanos))
     }
 }
 

@@ -1,14 +1,32 @@
 //! Rust text with comments and the insides of literals blanked out, line for line.
 
-/// Replaces every byte of a comment or of a string literal by a space; line breaks stay.
+/// What a comment or a literal begins with.
+const OPENING: [char; 5] = ['/', '"', '\'', 'r', 'b'];
+
+/// Replaces every character of a comment or of a string literal by a space; line breaks stay.
 pub(super) fn comments_and_literals(text: &str) -> String {
+    with(text, ' ')
+}
+
+/// Replaces every character of a comment by a space, and of a literal by a quote: a line that holds
+/// nothing but a literal's text still counts as code.
+pub(super) fn comments_alone(text: &str) -> String {
+    with(text, '"')
+}
+
+fn with(text: &str, literal: char) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let len = blank_len(rest, out.ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+        let len = if OPENING.contains(&first) {
+            blank_len(rest, out.ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        } else {
+            None
+        };
         let (token, after) = rest.split_at(len.unwrap_or(first.len_utf8()));
         if len.is_some() {
-            out.extend(token.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            let fill = if token.starts_with('/') { ' ' } else { literal };
+            out.extend(token.chars().map(|c| if c == '\n' { '\n' } else { fill }));
         } else {
             out.push_str(token);
         }
@@ -86,7 +104,7 @@ fn char_literal_len(rest: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::comments_and_literals;
+    use super::{comments_alone, comments_and_literals};
 
     #[test]
     fn comments_and_literals_become_spaces_and_the_rest_stays() {
@@ -98,6 +116,11 @@ mod tests {
     #[test]
     fn lifetimes_are_not_taken_for_character_literals() {
         assert_eq!(comments_and_literals("&'a str, 'b', '\\''"), "&'a str,    ,     ");
+    }
+
+    #[test]
+    fn a_literal_stays_visible_where_comments_alone_are_blanked() {
+        assert_eq!(comments_alone("f(\"a\n b\"); // c"), "f(\"\"\n\"\"\");     ");
     }
 
     #[test]

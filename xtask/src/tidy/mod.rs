@@ -2,8 +2,13 @@
 
 mod arrows;
 mod blank;
+mod circles;
 mod clauses;
+mod figures;
+mod house;
+mod numbers;
 mod page;
+mod production;
 mod source;
 
 use std::fmt;
@@ -34,11 +39,14 @@ impl fmt::Display for Complaint {
 }
 
 /// One text file of the repository, its path relative to the root.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TextFile {
     path: PathBuf,
     text: String,
 }
+
+/// Documents that everybody reads, and whose length therefore has a limit.
+const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
 
 /// What tidy found: errors fail it, warnings are only named.
 #[derive(Debug, Default)]
@@ -70,8 +78,9 @@ pub(crate) fn root() -> &'static Path {
 fn inspect(root: &Path) -> anyhow::Result<Findings> {
     let sources = read_all(root, |path| path.extension().is_some_and(|ending| ending == "rs"))?;
     let manifests = read_all(root, |path| path.ends_with("Cargo.toml"))?;
-    let list = PathBuf::from("clauses.toml");
-    let list = TextFile { text: read(&root.join(&list))?, path: list };
+    let list = read_one(root, "clauses.toml")?;
+    let house = read_one(root, "house.toml")?;
+    let limits = house::limits(&house)?;
 
     let mut findings = Findings::default();
     for file in &sources {
@@ -81,7 +90,18 @@ fn inspect(root: &Path) -> anyhow::Result<Findings> {
     findings.errors.extend(arrows::errors(&manifests, &sources)?);
     findings.errors.extend(clauses::errors(&list, &sources)?);
     findings.errors.extend(page::errors(&root.join("web"))?);
+    let is_script = |path: &Path| path.extension().is_some_and(|end| end == "ts" || end == "tsx");
+    let web = read_all(&root.join("web/src"), is_script)?;
+    let documents =
+        DOCUMENTS.iter().map(|path| read_one(root, path)).collect::<Result<Vec<_>, _>>()?;
+    let banned = limits.get("banned_words").into_iter().flat_map(|words| words.keys());
+    let figures = figures::figures(&sources, &web, &documents, banned);
+    findings.errors.extend(house::errors(&house, &limits, &figures));
     Ok(findings)
+}
+
+fn read_one(root: &Path, path: &str) -> anyhow::Result<TextFile> {
+    Ok(TextFile { path: path.into(), text: read(&root.join(path))? })
 }
 
 /// Every file below `root` that `wanted` accepts, sorted by path.

@@ -70,11 +70,17 @@ fn unfinished(file: &TextFile) -> Vec<Complaint> {
 
 /// Whether `word` stands in `line` with no letter, digit or underscore at its ends.
 fn has_word(line: &str, word: &str) -> bool {
+    count_word(line, word) > 0
+}
+
+/// How many times `word` stands in `text` with no letter, digit or underscore at its ends.
+pub(super) fn count_word(text: &str, word: &str) -> usize {
     let joins = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word).any(|(at, _)| {
-        let after = &line[at + word.len()..];
-        !line[..at].ends_with(joins) && !after.starts_with(joins)
-    })
+    let places = text.match_indices(word).filter(|(at, _)| {
+        let after = &text[at + word.len()..];
+        !text[..*at].ends_with(joins) && !after.starts_with(joins)
+    });
+    places.count()
 }
 
 #[cfg(test)]

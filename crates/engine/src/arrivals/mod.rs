@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fp_model::Receiver;
-use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
 use crate::frames::HEAD_BYTES;
+use crate::half::Unshown;
 use crate::os::packet::{PacketReceiver, ReceivedFrame};
 use crate::os::udp::{self, Arrival, BATCH, Drops, Inbox};
 use crate::os::{clock, interfaces, packet_filter};
@@ -46,15 +46,6 @@ enum Source {
     Ring(PacketReceiver),
     /// A ring that has not shown yet whether it sees the flow.
     Untried(PacketReceiver),
-}
-
-/// Frames that reached this end and were not shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Unshown {
-    /// For want of room in this host.
-    pub(crate) dropped_frames: u64,
-    /// With a wrong checksum.
-    pub(crate) corrupt_frames: u64,
 }
 
 /// Whether more may be waiting.

@@ -4,7 +4,7 @@ use fp_model::{ArrivedRun, Dscp, Receiver, Time, Timing};
 use fp_net::stream::{Arrived, SeenSequences};
 
 use super::Plan;
-use crate::arrivals::Unshown;
+use crate::half::Unshown;
 use crate::half::{BurstsReceiverHalf, Half, ReceivedBurst, ReceivedRun, ReceiverSlot};
 use crate::open_slots::OpenSlots;
 

@@ -16,6 +16,7 @@ use super::far_clock::{Exchange, FarClock};
 use super::message::Message;
 use super::pulse::Pulse;
 use crate::Lease;
+use crate::end::End;
 use crate::os::clock;
 use crate::os::schedule::Promptly;
 use crate::os::wake::{Interest, Wake, wait};
@@ -27,22 +28,6 @@ pub(crate) struct Line {
     wake: Arc<Wake>,
     far_clock: Arc<Mutex<FarClock>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Which end of the connection this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Near,
-    Far,
-}
-
-impl End {
-    pub(crate) const fn other(self) -> Self {
-        match self {
-            Self::Near => Self::Far,
-            Self::Far => Self::Near,
-        }
-    }
 }
 
 /// Why a line is dead.

@@ -6,9 +6,9 @@ use fp_model::{Direction, HostFacts, Interruption, TesterHealth, Trial};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::readable;
 use crate::half::{ConnectionsSlot, FlowKey, Half, ReceiverSlot, SenderSlot};
 use crate::os::netlink::Mac;
+use crate::readable;
 
 /// The version of the messages; a change that the reader of the version before cannot read makes
 /// a new one.

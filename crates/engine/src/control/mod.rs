@@ -7,7 +7,6 @@ pub(crate) mod line;
 pub(crate) mod message;
 pub(crate) mod pairing;
 pub(crate) mod pulse;
-pub(crate) mod readable;
 pub(crate) mod socket;
 pub(crate) mod tls;
 

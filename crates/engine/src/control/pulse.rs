@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
-use super::line::End;
 use super::message::Door;
 use super::socket::{any_address, plain};
 use crate::DataPorts;
+use crate::end::End;
 use crate::os::random;
 
 /// One end's pulse; the far end's goes only to where a fresh one of the near end came from.

@@ -20,13 +20,14 @@ use super::tally::Happened;
 use super::{House, admission};
 use crate::Lease;
 use crate::control::channel::{Channel, ChannelError};
-use crate::control::line::{End, Line, LineError};
+use crate::control::line::{Line, LineError};
 use crate::control::message::{
     Admission, Door, Entry, Hello, Message, PROTOCOL, TO_FAR_MAX_BYTES, common_protocol,
 };
 use crate::control::pairing::Token;
 use crate::control::pulse::Pulse;
 use crate::control::{host_facts, socket};
+use crate::end::End;
 use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
 use crate::os::{clock, interfaces, random};

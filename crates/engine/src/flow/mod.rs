@@ -14,8 +14,9 @@ use fp_model::{FlowSpec, TesterHealth, Time, Timing};
 use fp_net::swarm::{Role, Stop};
 
 use crate::Lease;
-use crate::control::line::{End, LineError};
+use crate::control::line::LineError;
 use crate::control::message::{FramesDoor, Message, Seen};
+use crate::end::End;
 use crate::frames::Conductor;
 use crate::half::{FlowKey, Half};
 use crate::os::clock;

@@ -102,7 +102,7 @@ mod tests {
     use fp_model::{FrameSizes, Pace, Rate, Time, Timing};
 
     use super::*;
-    use crate::arrivals::Unshown;
+    use crate::half::Unshown;
     use crate::half::{FramesReceiverHalf, FramesSenderHalf, SenderSlot};
     use crate::lease::Lease;
     use crate::os::clock;

@@ -23,9 +23,10 @@ use connect::{CONNECT_MAX, Entered, family_of};
 
 use self::trial::{Failure, LOOK_UP};
 use crate::control::channel::ChannelError;
-use crate::control::line::{End, Line, LineError};
+use crate::control::line::{Line, LineError};
 use crate::control::message::Message;
 use crate::control::{Pairing, host_facts};
+use crate::end::End;
 use crate::flow::Mail;
 use crate::os::{clock, interfaces};
 use crate::{Lease, StopFlag};

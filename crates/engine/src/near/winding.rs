@@ -5,8 +5,8 @@ use fp_net::swarm::Stop;
 
 use super::LiveTestbed;
 use super::trial::Gathered;
-use crate::control::line::End;
 use crate::control::message::Message;
+use crate::end::End;
 use crate::flow::RunningFlows;
 use crate::half::Half;
 use crate::swarm::role_of;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::cost::Cost;
 use super::measure::{Ends, Measured, OutputArgs};
 use super::reach::ReachArgs;
-use super::values::{burst_size, dscp, frame_bytes, layered_rate, percent, trial_time, vlan_tags};
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
+use crate::values::{burst_size, dscp, frame_bytes, layered_rate, percent, trial_time, vlan_tags};
 
 /// Tests bursts against a policer: the CBS test and the policing test, or finds out what policer
 /// there is

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 
 const ABOUT: &str = "Compute the formulas of the standards by hand";
 const CASES_HELP: &str =

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::measure::tell;
 use super::report::PaperOption;
-use super::{Exit, Failure, document, keep, stored};
+use super::{document, keep, stored};
+use crate::exit::{Exit, Failure};
+use crate::stderr::tell;
 
 /// Compares two results of one method: what changed, and whether beyond the noise
 ///

@@ -9,7 +9,8 @@ use anyhow::{Context as _, anyhow};
 
 use fp_report::{Document, Paper};
 
-use super::{Failure, tell};
+use crate::exit::Failure;
+use crate::stderr::tell;
 
 /// Writes to stdout; a reader that has seen enough is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use fp_engine::os::{clock, signal};
 use fp_model::{Abort, Evidence, Observation, Recorder, Testbed, Time, Trial};
 
-use super::Failure;
 use super::measure::{Ends, Measured};
+use crate::exit::Failure;
 use crate::view;
 
 /// A testbed with the method that is run over it.

@@ -12,7 +12,7 @@ use fp_engine::iperf3::auth::{Authorisation, Padding};
 use fp_engine::iperf3::server::{Server, ServerOptions};
 use fp_engine::iperf3::wire::DEFAULT_PORT;
 
-use super::Failure;
+use crate::exit::Failure;
 
 /// Whether and how clients of iperf3 are served.
 #[derive(Debug, clap::Args)]

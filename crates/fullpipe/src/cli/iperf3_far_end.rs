@@ -13,8 +13,8 @@ use fp_engine::near::LiveOptions;
 use fp_engine::os::signal;
 use fp_model::Family;
 
-use super::Failure;
 use super::measure::{Ends, OutputArgs, Watcher};
+use crate::exit::{Failure, stopped_by};
 
 const SCHEME: &str = "iperf3://";
 /// Where iperf3 takes it from too.
@@ -88,7 +88,7 @@ impl CredentialArgs {
         let events = Box::new(move |event| watcher.see(&event));
         let options = LiveOptions { family, events, stop };
         Iperf3Testbed::connect(far, credentials, options).map_err(|error| match error {
-            ClientError::Stopped => Failure { exit: super::stopped_by(), error: error.into() },
+            ClientError::Stopped => Failure { exit: stopped_by(), error: error.into() },
             error => Failure::not_run(error),
         })
     }

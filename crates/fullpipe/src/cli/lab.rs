@@ -13,10 +13,11 @@ use fp_engine::os::signal_queue::SignalQueue;
 use fp_model::Family;
 use fp_net::path::PathSpec;
 
+use super::document;
 use super::far_end::FarEnd;
-use super::values::seed;
-use super::{Exit, Failure, document};
+use crate::exit::{Exit, Failure};
 use crate::network;
+use crate::values::seed;
 
 /// Run a program across an emulated network on this machine, without root.
 #[derive(Debug, clap::Args)]

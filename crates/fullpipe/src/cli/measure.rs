@@ -16,8 +16,10 @@ use time::format_description::well_known::Rfc3339;
 
 use super::followed::Followed;
 use super::labels::LabelArgs;
-use super::values::interval;
-use super::{Exit, Failure, document, keep};
+use super::{document, keep};
+use crate::exit::{Exit, Failure, stopped_by};
+use crate::stderr::tell;
+use crate::values::interval;
 use crate::view;
 
 /// Where the result goes.
@@ -169,7 +171,7 @@ pub(crate) fn run(
 fn exit(run: &Run, end: Result<(), Abort>, output: &OutputArgs) -> Exit {
     let (verdict, ..) = run.work.outcome();
     match (end, verdict.status) {
-        (Err(Abort::Stopped), _) => super::stopped_by(),
+        (Err(Abort::Stopped), _) => stopped_by(),
         (Err(Abort::Lost(_) | Abort::Testbed(_)), _) | (Ok(()), Status::Aborted) => Exit::NotRun,
         (Ok(()), Status::Findings) if output.strict => Exit::Failed,
         (Ok(()), Status::Pass | Status::Findings | Status::Info) => Exit::Passed,
@@ -354,13 +356,4 @@ fn screen(output: &OutputArgs) -> Option<view::Screen> {
             tell(&format!("the terminal cannot be drawn on ({error}): lines instead"))
         })
         .ok()
-}
-
-/// A line on stderr; while the screen is taken, after that.
-pub(crate) fn tell(line: &str) {
-    if view::keep_line(line) {
-        return;
-    }
-    // With stderr gone there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,6 +1,5 @@
 //! The command line: each command in a file of its own.
 
-pub(crate) mod addresses;
 mod burst;
 mod calc;
 mod compare;
@@ -40,7 +39,6 @@ mod stress;
 mod test;
 #[cfg(feature = "ui")]
 mod ui;
-pub(crate) mod values;
 mod words;
 mod y1564;
 
@@ -50,9 +48,9 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use cost::Cost;
-use fp_engine::os::signal::{self, Signal};
-pub(crate) use measure::tell;
 use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::exit::{Exit, Failure};
 
 /// Tells whether a network path carries what was sold, and if not, why.
 #[derive(Debug, Parser)]
@@ -158,64 +156,6 @@ impl Command {
             Self::Sim(args) => args.offered(),
             _ => Vec::new(),
         }
-    }
-}
-
-/// How a command ended: the exit codes that scripts rely on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    Passed,
-    Failed,
-    BadInput,
-    NotRun,
-    NotValid,
-    Inconclusive,
-    Interrupted,
-    Terminated,
-    /// That of a program which was run on the user's behalf.
-    OfProgram(u8),
-}
-
-impl Exit {
-    const fn code(self) -> u8 {
-        match self {
-            Self::Passed => 0,
-            Self::Failed => 1,
-            Self::BadInput => 2,
-            Self::NotRun => 3,
-            Self::NotValid => 4,
-            Self::Inconclusive => 5,
-            Self::Interrupted => 130,
-            Self::Terminated => 143,
-            Self::OfProgram(code) => code,
-        }
-    }
-}
-
-/// A command that did not get to its end: a sentence for the user and an exit code.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) error: anyhow::Error,
-}
-
-impl Failure {
-    /// Bad usage or a bad file: exit code 2.
-    pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::BadInput, error: error.into() }
-    }
-
-    /// The work could not be done or finished: exit code 3.
-    pub(crate) fn not_run(error: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::NotRun, error: error.into() }
-    }
-}
-
-/// The exit code for the signal that stopped the program.
-pub(crate) fn stopped_by() -> Exit {
-    match signal::caught() {
-        Some(Signal::Terminate) => Exit::Terminated,
-        Some(Signal::Interrupt) | None => Exit::Interrupted,
     }
 }
 

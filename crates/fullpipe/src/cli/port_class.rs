@@ -3,7 +3,7 @@
 use fp_method::rfc7640::{Device, PolicerPlan, PortClass, ShaperPlan};
 use fp_model::{Rate, parse_dscp, parse_size};
 
-use super::values::plain_rate;
+use crate::values::plain_rate;
 
 const KEYS: [&str; 10] =
     ["dscp", "cir", "cbs", "eir", "ebs", "shaper", "bc", "be", "queue", "burst"];

@@ -14,9 +14,10 @@ use fp_model::{Family, Testbed, parse_duration};
 use super::far_end::FarEnd;
 use super::iperf3_far_end::{self, CredentialArgs};
 use super::measure::{self, Ends, Measured, OutputArgs, Watcher};
-use super::values::seed;
-use super::{Exit, Failure, document, secrets};
+use super::{document, secrets};
+use crate::exit::{Exit, Failure, stopped_by};
 use crate::network;
+use crate::values::seed;
 
 /// How long a performance test goes on in an outage: longer than it takes to change a cable, or for a
 /// routing protocol to find another path.
@@ -258,7 +259,7 @@ fn connect(
     let events = Box::new(move |event| watcher.see(&event));
     LiveTestbed::connect(pairing, LiveOptions { family, events, stop }).map_err(|error| match error
     {
-        ConnectError::Stopped => Failure { exit: super::stopped_by(), error: error.into() },
+        ConnectError::Stopped => Failure { exit: stopped_by(), error: error.into() },
         error => Failure::not_run(error),
     })
 }

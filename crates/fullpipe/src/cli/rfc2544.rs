@@ -11,10 +11,11 @@ use fp_report::Work;
 use fp_report::summary::whole_time;
 
 use super::cost::Cost;
-use super::measure::{self, Ends, Measured, OutputArgs};
+use super::measure::{Ends, Measured, OutputArgs};
 use super::reach::ReachArgs;
-use super::values::{any_percent, dscp, percent, plain_rate, trial_time};
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
+use crate::stderr::tell;
+use crate::values::{any_percent, dscp, percent, plain_rate, trial_time};
 
 /// More than this is not sent into a network that may be somebody's, unless the user says so.
 const CAP_L1: Rate = Rate::mbps(100);
@@ -301,7 +302,7 @@ fn expect_possible(plan: &Plan) -> Result<(), Failure> {
 fn announce(plan: &Plan) {
     let (least, most) = rfc2544::time_needed(plan);
     let rate = fp_report::rate(plan.rate_cap_l1);
-    measure::tell(&format!(
+    tell(&format!(
         "this takes {} if the network carries what its line does, and up to about {} if it does \
          not; no more than {rate} (l1) is sent",
         whole_time(least),

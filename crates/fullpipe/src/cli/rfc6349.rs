@@ -7,10 +7,10 @@ use fp_method::rfc6349::{self, Plan, Senders, Thresholds, Windows};
 use fp_model::{CongestionControl, Dscp, LayeredRate, Rate, Testbed};
 use fp_report::Work;
 
-use super::Failure;
 use super::cost::Cost;
 use super::measure::{Ends, Measured};
-use super::values::{
+use crate::exit::Failure;
+use crate::values::{
     any_percent, connections, dscp, layered_rate, percent, plain_rate, trial_time, window,
 };
 

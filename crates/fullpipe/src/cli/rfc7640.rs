@@ -16,8 +16,8 @@ use super::cost::Cost;
 use super::measure::{Ends, Measured, OutputArgs};
 use super::port_class::{port_class, size};
 use super::reach::ReachArgs;
-use super::values::{layered_rate, percent, plain_rate, window};
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
+use crate::values::{layered_rate, percent, plain_rate, window};
 
 /// Larger than any Ethernet interface has.
 const MTU_BYTES_MAX: u32 = 65_535;

@@ -1,7 +1,8 @@
 //! `fullpipe schema`: the JSON Schema of each file format, for editors that check while one types.
 
+use super::document;
 use super::run::schema as of_plans;
-use super::{Exit, Failure, document};
+use crate::exit::{Exit, Failure};
 use crate::services;
 
 /// Prints the JSON Schema of a file format

@@ -14,7 +14,7 @@ use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, NotDataPorts, StopFlag};
 
 use super::iperf3::{self, Iperf3Args};
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 use crate::metrics::{self, Exporter};
 
 /// Be the far end of tests: print the pairing string, then serve until stopped.

@@ -10,10 +10,11 @@ use fp_net::sim::SimTestbed;
 use super::measure::{self, Ends, Measured, OutputArgs, Progress, Watcher};
 use super::reach::PATIENCE;
 use super::rfc6349::MethodArgs;
-use super::values::seed;
 use super::y1564::SimulatedArgs;
-use super::{Exit, Failure, burst, document, flow, rfc2544, rfc7640, stress};
+use super::{burst, document, flow, rfc2544, rfc7640, stress};
+use crate::exit::{Exit, Failure};
 use crate::network;
+use crate::values::seed;
 
 /// Runs a method in virtual time over an emulated network
 #[derive(Debug, clap::Args)]

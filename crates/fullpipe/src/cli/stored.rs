@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use fp_report::Stored;
 
-use super::{Failure, keep};
+use super::keep;
+use crate::exit::Failure;
 
 /// More than the evidence of a long run takes.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 30;

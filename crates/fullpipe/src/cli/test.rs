@@ -4,7 +4,7 @@ use super::cost::Cost;
 use super::measure::OutputArgs;
 use super::reach::ReachArgs;
 use super::rfc6349::MethodArgs;
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 
 /// Runs the whole RFC 6349 test: path MTU, baseline RTT, bottleneck bandwidth, window walk, TCP
 /// throughput

@@ -10,11 +10,12 @@ use fp_report::Work;
 use fp_report::summary::whole_time;
 
 use super::cost::Cost;
-use super::measure::{self, Ends, Measured, OutputArgs};
+use super::measure::{Ends, Measured, OutputArgs};
 use super::reach::ReachArgs;
-use super::values::trial_time;
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 use crate::services::{self, Services};
+use crate::stderr::tell;
+use crate::values::trial_time;
 
 /// Tests services in the style of ITU-T Y.1564: each by itself (CIR in steps, EIR, policing, CBS
 /// and EBS), then all of them at once
@@ -157,7 +158,7 @@ impl Options {
 
 fn announce(plan: &Plan) {
     let services = plan.services.len();
-    measure::tell(&format!(
+    tell(&format!(
         "this takes {} of test traffic ({services} service{}) and a second or two between steps",
         whole_time(plan.lasts()),
         if services == 1 { "" } else { "s" }

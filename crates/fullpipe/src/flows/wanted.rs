@@ -10,7 +10,7 @@ use fp_model::{
     TcpEngine, TcpLoad,
 };
 
-use crate::cli::addresses::Prefix;
+use crate::addresses::Prefix;
 
 /// Faster than any host sends: a stream's packets are numbered and timed one by one.
 pub(crate) const PACKETS_PER_SECOND_MAX: u64 = 10_000_000;

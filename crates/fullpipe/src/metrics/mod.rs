@@ -14,7 +14,8 @@ use fp_engine::StopFlag;
 use prometheus_client::registry::Registry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::cli::{Failure, tell};
+use crate::exit::Failure;
+use crate::stderr::tell;
 use http::Answer;
 
 /// How soon the listener hears that it is to stop.

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use fp_net::path::PathSpec;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::yaml::{Kind, Problem, nearest};
 
 /// The built-in networks by name.

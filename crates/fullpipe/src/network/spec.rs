@@ -14,7 +14,7 @@ use serde_saphyr::Spanned;
 
 use super::KIND;
 use super::file::{self, File};
-use crate::cli::values;
+use crate::values;
 use crate::yaml::value::{
     dscp, dscps, duration, l1_rate, l2_rate, positive, rate, share, size, whole,
 };

@@ -454,7 +454,7 @@ fn an_alias_bomb_is_refused() {
 
 fn failure(name_or_path: &str) -> String {
     let failure = load(name_or_path).unwrap_err();
-    assert_eq!(failure.exit, crate::cli::Exit::BadInput);
+    assert_eq!(failure.exit, crate::exit::Exit::BadInput);
     format!("{:#}", failure.error)
 }
 

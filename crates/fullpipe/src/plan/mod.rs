@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use fp_report::Method;
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::yaml::{Kind, Node, Problem, Text};
 
 pub(crate) use criterion::{Criterion, Figure};

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use fp_method::y1564::{Configuration, Service, Traffic};
 use fp_model::{Direction, Family, FramesLoad, PacketLayout, Rate};
 
-use crate::cli::Failure;
+use crate::exit::Failure;
 use crate::yaml::{Kind, Problem};
 
 const KIND: Kind = Kind {

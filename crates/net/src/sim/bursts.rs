@@ -8,8 +8,8 @@ use fp_model::{
     Sample, Slot, Time,
 };
 
-use crate::sim::flow::Identity;
 use crate::sim::host::{End, Layer};
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::{Seen, Series};
 use crate::stream::{BURST_LATENESS_MAX, MovedBursts};

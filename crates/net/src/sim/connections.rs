@@ -11,8 +11,8 @@ use fp_model::{
 
 use crate::checksum::Peer;
 use crate::packet::{Link, MacAddress};
-use crate::sim::flow::Identity;
 use crate::sim::host;
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::swarm::{Counters, Outbox, Role, Setting, Shard, Stop, report, sample};
 use crate::tcp::TCP_HEADER_BYTES;

@@ -6,14 +6,14 @@ use alloc::string::String;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstsLoad, CongestionControl, Direction, Dscp, Ecn, Event, Family, FlowReport,
-    FlowSpec, FramesLoad, Load, PacketLayout, ProbesLoad, Sample, Sender, Slot, TcpLoad, Time,
-    Timing,
+    Abort, BurstsLoad, CongestionControl, Dscp, Ecn, Event, Family, FlowReport, FlowSpec,
+    FramesLoad, Load, ProbesLoad, Sample, Sender, Slot, TcpLoad, Time, Timing,
 };
 
 use crate::sim::bursts::BurstFlow;
 use crate::sim::connections::ConnectionsFlow;
 use crate::sim::frames::FrameFlow;
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::probes::ProbeFlow;
 use crate::sim::tcp::TcpFlow;
@@ -31,37 +31,6 @@ pub(crate) enum Flow {
     Bursts(BurstFlow),
     Tcp(TcpFlow),
     Connections(Box<ConnectionsFlow>),
-}
-
-/// What every flow knows of itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    pub(crate) index: usize,
-    pub(crate) direction: Direction,
-    pub(crate) dscp: Dscp,
-    pub(crate) ecn: Ecn,
-    /// After the start.
-    pub(crate) begins: Duration,
-    pub(crate) ip_header_bytes: u32,
-    pub(crate) vlan_tags: u8,
-    pub(crate) interface_mtu_bytes: u32,
-    pub(crate) timing: Timing,
-    pub(crate) start: Time,
-}
-
-impl Identity {
-    /// What leaves the end in a frame of `frame_bytes`: the network puts the tags on behind it.
-    pub(crate) const fn packet_bytes(&self, frame_bytes: u32) -> u32 {
-        let tags_bytes = PacketLayout::VLAN_TAG_BYTES * self.vlan_tags as u32;
-        frame_bytes - PacketLayout::ETHERNET_L2_OVERHEAD - tags_bytes
-    }
-
-    pub(crate) const fn back(&self) -> Direction {
-        match self.direction {
-            Direction::Download => Direction::Upload,
-            Direction::Upload => Direction::Download,
-        }
-    }
 }
 
 impl Flow {

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use fp_model::{Dscp, FramesLoad, FramesReport, Sample, SentBy, Slot};
 
-use crate::sim::flow::Identity;
 use crate::sim::host::End;
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::Series;
 use crate::stream::{

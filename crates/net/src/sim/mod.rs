@@ -10,6 +10,7 @@ mod contact;
 mod flow;
 mod frames;
 mod host;
+mod identity;
 mod network;
 mod probes;
 mod series;

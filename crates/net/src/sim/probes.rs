@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use fp_model::{Direction, ProbesLoad, ProbesReport, RttSummary, Time};
 
-use crate::sim::flow::Identity;
 use crate::sim::host::{End, Layer};
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::Seen;
 

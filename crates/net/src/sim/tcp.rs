@@ -8,8 +8,8 @@ use fp_model::{
     ConnectionReport, Dscp, Sample, Sender as Writes, Slot, TcpLoad, TcpReport, Time, Timing,
 };
 
-use crate::sim::flow::Identity;
 use crate::sim::host::{End, Layer};
+use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::{Series, TcpSlot};
 use crate::stream::{PacedWrites, Unit};

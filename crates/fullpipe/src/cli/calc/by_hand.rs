@@ -8,7 +8,8 @@ use fp_model::{Layer, QuantityError, parse_duration, parse_rate, parse_size};
 use serde_json::{Map, Value, json};
 
 use super::function::{Figure, Figures, Function, Inputs, Kind, Need, Param, Refusal};
-use super::{Exit, Failure, Form, functions, unwritten};
+use super::{Form, functions, unwritten};
+use crate::exit::{Exit, Failure};
 
 /// The command of one function.
 pub(super) fn command(function: &'static Function) -> Command {

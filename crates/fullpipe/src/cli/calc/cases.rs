@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::by_hand::figure_as_json;
 use super::function::{Figure, Figures, Function, Inputs, Refusal, exact};
 use super::tolerance::{Rule, Tolerance};
-use super::{Exit, Failure, Form, functions, unwritten};
+use super::{Form, functions, unwritten};
+use crate::exit::{Exit, Failure};
 
 const UNDEFINED: &str = "nothing: it is undefined by a division by zero or larger than any double";
 const SCHEMA: &str = "fullpipe-golden/1";

@@ -17,8 +17,10 @@ use fp_engine::os::signal;
 use fp_model::HostFacts;
 use judge::Judgement;
 
-use super::values::trial_time;
-use super::{Exit, Failure, document, stopped_by, tell};
+use super::document;
+use crate::exit::{Exit, Failure, stopped_by};
+use crate::stderr::tell;
+use crate::values::trial_time;
 
 /// Say what this machine can measure and what it cannot, and how to mend that
 #[derive(Debug, clap::Args)]

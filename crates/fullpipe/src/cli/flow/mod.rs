@@ -22,7 +22,7 @@ pub(crate) use unsupported::explain;
 use super::cost::Cost;
 use super::measure::{Ends, Measured, OutputArgs, Progress};
 use super::reach::ReachArgs;
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 
 /// Generates traffic: TCP and UDP flows, all at once, and says what became of each
 ///

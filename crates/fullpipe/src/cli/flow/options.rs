@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use fp_model::{CongestionControl, Dscp, Ecn, Rate};
 
-use super::super::values::{any_percent, plain_rate, seed, window};
 use super::values::{
     BitRate, Lengths, bit_rate, connections, dscp, lengths, mss, omitted, per_second, port, time,
     tos, volume,
 };
 use crate::flows::wanted::Engine;
+use crate::values::{any_percent, plain_rate, seed, window};
 
 /// What traffic is wanted.
 #[derive(Clone, Debug, clap::Args)]

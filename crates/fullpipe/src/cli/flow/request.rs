@@ -8,13 +8,13 @@ use fp_model::{Direction, Dscp, Ecn, Layer, LayeredRate, Pace, Rate, Timing};
 #[cfg(feature = "ui")]
 use fp_server::web::OfferedLoad;
 
-use super::super::Failure;
 use super::super::cost::Cost;
 use super::super::measure::Ends;
 use super::options::{CongestionOption, EcnOption, MethodArgs};
 use super::profile::Shape;
 use super::values::BitRate;
 use super::{classes, profile};
+use crate::exit::Failure;
 use crate::flows;
 use crate::flows::wanted::{
     Between, CONNECTIONS_MAX, Engine, FLOWS_MAX, Offered, Payloads, Tcp, Traffic, Udp, Wanted,

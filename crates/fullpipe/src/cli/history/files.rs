@@ -8,7 +8,8 @@ use fp_engine::os::clock;
 use fp_history::{Filter, History};
 
 use super::super::measure::rfc3339;
-use super::super::{Failure, document, keep, stored};
+use super::super::{document, keep, stored};
+use crate::exit::Failure;
 
 /// Writes `ID.json` for each run; a file that is there is not replaced by another run.
 pub(super) fn export(

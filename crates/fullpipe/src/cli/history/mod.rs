@@ -12,7 +12,8 @@ use fp_history::{Filter, History, Retention};
 use serde_json::{Value, json};
 
 use super::measure::rfc3339;
-use super::{Exit, Failure, document, keep};
+use super::{document, keep};
+use crate::exit::{Exit, Failure};
 use wanted::Condition;
 
 const SCHEMA: &str = "fullpipe.history/1";

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use fp_report::{Document, Paper, Stored};
 
 use super::labels::LabelArgs;
-use super::{Exit, Failure, document, stored};
+use super::{document, stored};
+use crate::exit::{Exit, Failure};
 use judge::Change;
 
 /// Shows a stored result again, or makes documents of it

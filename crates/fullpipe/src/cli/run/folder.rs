@@ -7,8 +7,9 @@ use anyhow::{Context as _, anyhow};
 use fp_engine::os::clock;
 use fp_report::summary::{Planned, SCHEMA, Status, Summary, Tool};
 
-use super::super::{Failure, document, measure};
+use super::super::{document, measure};
 use super::Jobs;
+use crate::exit::Failure;
 
 const SUMMARY: &str = "summary.json";
 /// More than a thousand tests and their reasons take.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use fp_report::summary::Planned;
 
-use super::super::Failure;
 use super::super::cost::Cost;
 use super::super::{reach, words};
+use crate::exit::Failure;
 
 use crate::network;
 use crate::plan::{Criterion, Plan, Target, Test};

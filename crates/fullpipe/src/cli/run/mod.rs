@@ -16,11 +16,12 @@ use fp_model::{parse_duration, parse_size};
 use fp_report::summary::{self, Status, Summary};
 
 use super::cost::Cost;
-use super::measure::tell;
+use super::document;
 use super::words;
-use super::{Exit, Failure, document};
+use crate::exit::{Exit, Failure, stopped_by};
 use crate::network;
 use crate::plan::{self, Schedule, Target};
+use crate::stderr::tell;
 use folder::Folder;
 use job::Job;
 pub(crate) use schema::schema;
@@ -321,7 +322,7 @@ fn exit(status: Status) -> Exit {
         Status::NotValid => Exit::NotValid,
         Status::Failed => Exit::Failed,
         Status::NotRun => Exit::NotRun,
-        Status::Aborted => super::stopped_by(),
+        Status::Aborted => stopped_by(),
     }
 }
 

@@ -8,13 +8,14 @@ use fp_engine::os::clock;
 use fp_report::summary::{self, Judged, Repetition, Round, Status, Summary, Tested};
 use serde_json::{Value, json};
 
-use super::super::Failure;
-use super::super::measure::{rfc3339, tell};
+use super::super::measure::rfc3339;
 use super::Jobs;
 use super::child::{self, Ended};
 use super::folder::Folder;
 use super::job::Job;
+use crate::exit::Failure;
 use crate::plan::{Criterion, Figure};
+use crate::stderr::tell;
 
 /// Runs what has no result yet; after each test the summary is kept and `see` is told.
 pub(super) fn run(

@@ -12,11 +12,11 @@ use super::child::wait_until;
 use super::folder::Folder;
 use super::job::Job;
 use super::{Jobs, Which, rounds, seen_from, time};
-use crate::cli::measure::tell;
-use crate::cli::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 use crate::metrics::Exporter;
 use crate::metrics::plan::{Ended, Watched};
 use crate::plan::Schedule;
+use crate::stderr::tell;
 
 /// Of a plan without a schedule.
 const EVERY: Duration = Duration::from_secs(300);

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use fp_engine::os::memory::available_bytes;
 
-use super::super::Failure;
+use crate::exit::Failure;
 
 /// What an end of a load takes up.
 #[derive(Clone, Copy, Debug)]

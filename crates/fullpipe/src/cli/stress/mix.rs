@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fp_model::{Behaviour, ConnectionsShare, Rate};
 
-use super::super::values::plain_rate;
+use crate::values::plain_rate;
 
 /// What each share of the connections does.
 #[derive(Clone, Debug, PartialEq, Eq)]

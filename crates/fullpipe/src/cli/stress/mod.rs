@@ -15,7 +15,7 @@ pub(crate) use options::MethodArgs;
 use super::cost::Cost;
 use super::measure::{Ends, Measured, OutputArgs};
 use super::reach::ReachArgs;
-use super::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 
 /// Opens, holds and closes very many TCP connections: does everything in between keep up, and with
 /// how many does it break

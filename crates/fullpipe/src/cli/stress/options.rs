@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use fp_model::{Close, Direction, Dscp, FramePorts, PortRange};
 
-use super::super::addresses::{Prefix, port_range, prefix};
-use super::super::values::{any_percent, window};
 use super::mix::{Mix, mix};
 use super::values::{
     Stages, connections, dscp, lifetime, message_bytes, mss, per_second, stages, time,
 };
+use crate::addresses::{Prefix, port_range, prefix};
+use crate::values::{any_percent, window};
 
 /// What connections are wanted.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,13 +8,13 @@ use fp_model::{ConnectionAddresses, ConnectionsLoad, ConnectionsStage, Family};
 use fp_net::swarm::{Role, Shard};
 use fp_net::tcp::TCP_HEADER_BYTES;
 
-use super::super::Failure;
-use super::super::addresses::Prefix;
 use super::super::cost::Cost;
 use super::super::measure::Ends;
 use super::MethodArgs;
 use super::memory::{self, Needed};
 use super::mix::Transaction;
+use crate::addresses::Prefix;
+use crate::exit::Failure;
 
 const RAMP_UP: Duration = Duration::from_secs(5);
 const STEADY: Duration = Duration::from_secs(10);

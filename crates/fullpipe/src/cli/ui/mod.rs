@@ -9,9 +9,11 @@ use anyhow::anyhow;
 use fp_engine::os::{clock, signal};
 use fp_server::web::{Network, Program, Site};
 
-use super::measure::{rfc3339, tell};
-use super::{Exit, Failure, data, document, keep};
+use super::measure::rfc3339;
+use super::{data, document, keep};
+use crate::exit::{Exit, Failure};
 use crate::network;
+use crate::stderr::tell;
 
 /// Shows the web interface: plan, run, watch, explore and report in a browser
 ///

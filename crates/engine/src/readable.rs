@@ -4,7 +4,7 @@ use fp_model::HostFacts;
 use serde::{Deserialize as _, Deserializer};
 
 /// No line is broken by it and no terminal obeys it.
-pub(super) fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     const CHARACTERS_MAX: usize = 400;
     text.chars().filter(|character| !is_order(*character)).take(CHARACTERS_MAX).collect()
 }
@@ -19,7 +19,7 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Err
     String::deserialize(from).map(|text| readable(&text))
 }
 
-pub(super) fn facts<'de, D: Deserializer<'de>>(from: D) -> Result<HostFacts, D::Error> {
+pub(crate) fn facts<'de, D: Deserializer<'de>>(from: D) -> Result<HostFacts, D::Error> {
     HostFacts::deserialize(from).map(|facts| HostFacts {
         name: readable(&facts.name),
         kernel: readable(&facts.kernel),

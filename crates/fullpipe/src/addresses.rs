@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use fp_model::{AddressRange, Family, PortRange};
 
-use super::values;
+use crate::values;
 
 /// A network whose hosts are one side of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
