@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod labels;
 mod methods;
+mod screen;
 mod sentence;
 mod steps;
 mod stored;
@@ -23,7 +24,7 @@ use fp_method::verdict::{Check, Report, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Evidence, HostFacts};
 
-pub use certificate::certificate;
+pub use certificate::{blocks, certificate};
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
 pub use document::{Block, Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
@@ -31,11 +32,11 @@ pub use json::{Event, StepFields, json, json_event, step_fields};
 pub use junit::junit;
 pub use labels::Labels;
 pub use methods::Method;
+pub use screen::{Detail, text};
+pub use sentence::sentence;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
-pub use text::{
-    Detail, Progress, connections, duration, progress, rate, sparkline, text, trial_line,
-};
+pub use text::{Progress, connections, duration, progress, rate, sparkline, trial_line};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]

@@ -3,12 +3,18 @@
 use fp_model::Rate;
 use serde_json::Value;
 
+use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::stored::headline;
 use crate::text::{grouped, rate, shortened};
 
 /// What fits one line of a terminal and of a certificate.
 pub(crate) const COLUMNS: usize = 100;
+
+/// The verdict of a stored result in one sentence of at most 100 characters.
+pub fn sentence(result: &Stored) -> String {
+    of(result.value())
+}
 
 /// The sentence of a result document, of at most [`COLUMNS`] characters.
 pub(crate) fn of(result: &Value) -> String {
@@ -21,7 +27,7 @@ pub(crate) fn of(result: &Value) -> String {
     let figure = figure(fields.word("method"), &steps, of_reason, result);
     let why = reason.and_then(|reason| why(reason, of_reason, &steps));
     let why = why.map(|why| match figure.as_ref().and_then(|figure| figure.split_once(' ')) {
-        // The figure has said of which direction.
+        // The figure names the direction already.
         Some((direction, _)) => {
             why.strip_prefix(&format!("{direction}: ")).map_or(why.clone(), str::to_owned)
         }

@@ -10,6 +10,7 @@ mod plan;
 mod policing;
 mod report;
 mod verdict;
+mod waiting;
 
 use alloc::format;
 use alloc::string::{String, ToString};

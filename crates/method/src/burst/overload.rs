@@ -11,9 +11,9 @@ use fp_model::{
 };
 
 use super::cbs::REPEATS;
-use super::discovery::{self, STALL_MAX_S};
 use super::estimate::{self, Depth, Refill};
 use super::passage::{Passage, on_time, slope, slope_of_most, spacing};
+use super::waiting::{self, ARRIVAL_S, STALL_MAX_S};
 use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -47,8 +47,6 @@ pub(super) const UNEVEN_FRAMES: f64 = 0.5;
 /// The tester's own messages take tokens too, some 70 bytes in 50 ms, which a slow bucket shows: most
 /// stretches of this length have none of them, and their ends are known to a thousandth.
 const STRETCH_S: f64 = 0.025;
-/// How exactly an arrival is known.
-pub(super) const ARRIVAL_S: f64 = 10e-6;
 
 /// A port of the network under test, as bursts show it.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +115,9 @@ impl Queue {
     /// What nearly all later frames of each burst waited for.
     fn of(seen: &Seen, slot_s: f64, charged_bytes: f64) -> Option<Self> {
         let queues = seen.report.bursts.iter().map(|burst| {
-            let waited_s = discovery::waited(burst, slot_s)?;
+            let waited_s = waiting::waited(burst, slot_s)?;
             let passage = Passage::of(burst, |_| true);
-            let held = discovery::held_back(&passage, slot_s, passage.sent_spacing())?;
+            let held = waiting::held_back(&passage, slot_s, passage.sent_spacing())?;
             let Refill { bytes_s, uncertainty } = held.refill;
             let refill = Refill { bytes_s: bytes_s * charged_bytes, uncertainty };
             Some(Self { refill, waited_s: held.waited.max(waited_s) })

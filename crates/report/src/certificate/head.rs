@@ -47,7 +47,7 @@ fn started(rfc3339: &str) -> String {
 /// The banner of a result, whose sentence has its figures.
 fn of_result(result: &Stored) -> Banner {
     let banner = banner(result.verdict());
-    let sentence = result.sentence();
+    let sentence = crate::sentence::sentence(result);
     match sentence.split_once(": ") {
         Some((_, figures)) => Banner { sentence: figures.to_owned(), ..banner },
         None => banner,

@@ -44,8 +44,13 @@ fn foot(result: &Stored) -> String {
     format!("fullpipe {version} · run {} · {}", result.id(), result.started())
 }
 
+/// What was found, block by block as the certificate shows it.
+pub fn blocks(result: &Stored) -> Vec<Block> {
+    found(result.method(), result.value())
+}
+
 /// The steps of a result as facts, tables and charts.
-pub(crate) fn found(method: &str, result: &Value) -> Vec<Block> {
+fn found(method: &str, result: &Value) -> Vec<Block> {
     let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
     let mut blocks = Vec::new();
     let facts = path::facts(&steps);

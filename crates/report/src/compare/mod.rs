@@ -305,7 +305,7 @@ mod tests {
         // 40 · 1538 / 1518 = 40.527 Mbit/s on the line are 40 Mbit/s of frames.
         assert_eq!(bottleneck(&limited("5", 40.527, "l1", 54.0)), Judgement::Same);
         assert_eq!(bottleneck(&limited("6", 42.0, "l1", 54.0)), Judgement::Better);
-        // 0.4 % of an RTT, of which one run cannot say how much it varies.
+        // 0.4 % of an RTT, whose spread one run cannot tell.
         let second = limited("7", 40.0, "l2", 54.2);
         assert_eq!(judged(&first, &second, &[])[0].1, Judgement::Same);
     }

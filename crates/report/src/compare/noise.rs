@@ -198,7 +198,7 @@ mod tests {
         };
         assert!(!is_beyond(low, middle) && !is_beyond(middle, low));
         assert!(is_beyond(low, high) && is_beyond(high, low));
-        // Of a path of which only the lower end is known, more is no change and less is one.
+        // If only the lower end of a figure is known, a higher value is no change and a lower one is.
         let open = known(Some(3.5), 3.5, None);
         assert!(is_beyond(open, low) && !is_beyond(open, known(Some(8.0), 9.0, Some(9.5))));
         assert_eq!(apart(low, known(None, 9.0, None)), None);

@@ -5,8 +5,7 @@ pub(crate) mod headline;
 
 use serde_json::Value;
 
-use crate::document::Block;
-use crate::{Labels, certificate, sentence};
+use crate::Labels;
 pub use headline::Headline;
 
 /// The formats that can be read.
@@ -109,19 +108,9 @@ impl Stored {
         serde_json::from_value(self.value["labels"].clone()).unwrap_or_default()
     }
 
-    /// The verdict in one sentence of at most 100 characters.
-    pub fn sentence(&self) -> String {
-        sentence::of(&self.value)
-    }
-
     /// The one figure that stands for the run.
     pub fn headline(&self) -> Option<Headline> {
         headline::of(&self.value)
-    }
-
-    /// What was found, block by block as the certificate shows it.
-    pub fn blocks(&self) -> Vec<Block> {
-        certificate::found(self.method(), &self.value)
     }
 
     fn word(&self, field: &str) -> &str {

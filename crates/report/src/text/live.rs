@@ -25,7 +25,7 @@ struct Flow {
     known_until: Duration,
     /// The end of what is in a line.
     told_until: Duration,
-    /// Slots of which a part is in no line yet.
+    /// Slots that are not yet wholly in a line.
     slots: Vec<Sample>,
 }
 

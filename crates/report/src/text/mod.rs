@@ -1,4 +1,4 @@
-//! The screen: what a run found, method by method, its verdict and the lines while it runs.
+//! What a run found as text, method by method, and the lines while it runs.
 
 mod burst;
 pub(crate) mod flow;
@@ -15,7 +15,6 @@ pub(crate) mod y1564;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use fp_method::rounded;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
@@ -23,38 +22,19 @@ pub(crate) use rfc6349::base_loss;
 pub use sparkline::sparkline;
 pub use stress::connections;
 
-use crate::{Run, Work, json, sentence};
+use crate::Work;
 
-/// How much of what is said beside figures and reasons is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Self-checks and deviations are counted.
-    Brief,
-    /// They are listed.
-    Full,
-}
-
-/// The whole result for a person; ends with a line feed. Sentences are wrapped at `columns`, if that is
-/// known; tables are not.
-pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
-    let mut out = String::new();
-    let sentence = sentence::of(&json::brief(&run.work));
-    line(&mut out, &sentence);
-    let seconds = run.lasted.as_secs_f64();
-    let title = run.work.method().title();
-    line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
-    line(&mut out, "");
-    match &run.work {
-        Work::Flow { report, .. } => flow::body(&mut out, report),
-        Work::Rfc2544 { report, .. } => rfc2544::body(&mut out, report),
-        Work::Rfc6349 { report, .. } => rfc6349::body(&mut out, report),
-        Work::Y1564 { report, .. } => y1564::body(&mut out, report),
-        Work::Burst { report, .. } => burst::body(&mut out, report),
-        Work::Rfc7640 { report, .. } => rfc7640::body(&mut out, report),
-        Work::Stress { report, .. } => stress::body(&mut out, report),
+/// What a run found.
+pub(crate) fn body(out: &mut String, work: &Work) {
+    match work {
+        Work::Flow { report, .. } => flow::body(out, report),
+        Work::Rfc2544 { report, .. } => rfc2544::body(out, report),
+        Work::Rfc6349 { report, .. } => rfc6349::body(out, report),
+        Work::Y1564 { report, .. } => y1564::body(out, report),
+        Work::Burst { report, .. } => burst::body(out, report),
+        Work::Rfc7640 { report, .. } => rfc7640::body(out, report),
+        Work::Stress { report, .. } => stress::body(out, report),
     }
-    verdict(&mut out, &run.work, &sentence, detail, columns);
-    out
 }
 
 /// Adds a line, without the blanks that a table leaves at its end.
@@ -64,7 +44,7 @@ pub(crate) fn line(out: &mut String, text: &str) {
 }
 
 /// Adds `text` after `label`, wrapped at `columns`; what follows the first line is indented.
-fn sentence(out: &mut String, label: &str, text: &str, columns: Option<usize>) {
+pub(crate) fn sentence(out: &mut String, label: &str, text: &str, columns: Option<usize>) {
     indented(out, label, text, 4, columns);
 }
 
@@ -99,36 +79,6 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
 
 pub(crate) fn unknown() -> String {
     String::from("–")
-}
-
-fn verdict(out: &mut String, work: &Work, sentence: &str, detail: Detail, columns: Option<usize>) {
-    let (verdict, checks, deviations) = work.outcome();
-    line(out, "");
-    line(out, &format!("verdict: {sentence}"));
-    for reason in &verdict.reasons {
-        self::sentence(out, "  - ", &reason.text, columns);
-    }
-    let broken = checks.iter().filter(|check| !check.ok).count();
-    let passed = checks.len() - broken;
-    let departs = match deviations.len() {
-        0 => String::new(),
-        1 => String::from("; departs from the standard in 1 point"),
-        points => format!("; departs from the standard in {points} points"),
-    };
-    let listed = if detail == Detail::Full { "" } else { " (-v lists them)" };
-    line(out, &format!("self-checks: {passed} passed, {broken} failed{departs}{listed}"));
-    if detail == Detail::Full {
-        for check in checks {
-            let outcome = if check.ok { "passed" } else { "failed" };
-            let [value, limit] = [check.value, check.limit].map(|figure| rounded(figure, 2));
-            let name = check.name.replace('_', " ");
-            let text = format!("{name}: {value} {}, limit {limit}: {outcome}", check.unit);
-            self::sentence(out, "  - ", &text, columns);
-        }
-        for deviation in deviations {
-            self::sentence(out, "  - departs from the standard: ", deviation, columns);
-        }
-    }
 }
 
 /// The start of a trial in one line.

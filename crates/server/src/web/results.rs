@@ -211,8 +211,8 @@ pub(super) async fn one(
 fn wanted(stored: &Stored, shown: &Shown) -> Value {
     let mut document = part(stored.value(), shown);
     if shown.blocks != 0 {
-        document["blocks"] = json!(stored.blocks());
-        document["sentence"] = json!(stored.sentence());
+        document["blocks"] = json!(fp_report::blocks(stored));
+        document["sentence"] = json!(fp_report::sentence(stored));
     }
     document
 }

@@ -23,9 +23,7 @@ use super::passage::Passage;
 use super::{Bounds, Discovered, Discovery, Lengths, Offer, Run, Seen, Step, arrived_frames};
 use crate::path::settle;
 use shaper::before_a_shaper;
-pub(super) use shaper::held_back;
 use shows::Shows;
-pub(super) use shows::{STALL_MAX_S, waited};
 
 /// Bursts of these lengths, until one has emptied the bucket.
 const LASTS: [Duration; 4] = [

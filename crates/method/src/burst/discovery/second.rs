@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::burst::estimate::Refill;
-use crate::burst::overload::ARRIVAL_S;
 use crate::burst::passage::Passage;
+use crate::burst::waiting::ARRIVAL_S;
 use crate::burst::{Bounds, median};
 
 /// Of the depths that frames show, the one that nearly all of them exceed: a frame that passed had at

@@ -1,17 +1,16 @@
 //! Shapers and lines: the rate of what makes frames wait, and the bucket that lets the first ones go.
 
 use alloc::format;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{Abort, BurstReport, BurstsLoad, Layer, Rate};
 
 use super::charge::{SHORT_FRAME_MIN, charge_of};
 use super::{LASTS, Search, Seen, UNKNOWN_IDLE, rate_bounds};
-use crate::burst::estimate::{Refill, spread};
-use crate::burst::overload::{self, Port};
-use crate::burst::passage::{Passage, Point, slope};
-use crate::burst::{Bounds, Charge, Discovered, Lengths, median};
+use crate::burst::overload::Port;
+use crate::burst::passage::Passage;
+use crate::burst::waiting::held_back;
+use crate::burst::{Charge, Discovered, Lengths, median};
 
 /// No queue is waited for longer.
 const QUEUED_S_MAX: f64 = 20.0;
@@ -22,11 +21,6 @@ const FASTER: f64 = 0.7;
 const FASTER_S: f64 = 100e-6;
 /// A path that takes this much longer than its sender holds frames back.
 const HELD_BACK: f64 = 1.005;
-/// Frames that are not farther behind a line have not waited; of those that have, so many points draw a
-/// line of their own.
-const FRAMES_BEHIND: f64 = 2.0;
-const SHARE_BEHIND: f64 = 0.02;
-const POINTS_MIN: usize = 4;
 /// A line counts 20 bytes of a frame that a shaper may not count, a shaper of IP packets 38: frames
 /// of a third of the length then pass by up to 5 % faster. Its bucket is the sooner empty the faster
 /// they come.
@@ -136,56 +130,4 @@ pub(super) fn before_a_shaper(seen: &Seen, port: Port, frame_bytes: u32) -> Port
         }
         Some(_) | None => port,
     }
-}
-
-/// Frames that were held back and came one after the other, in frames.
-pub(in crate::burst) struct Held {
-    pub(in crate::burst) refill: Refill,
-    bucket_frames: Bounds,
-    /// Seconds.
-    pub(in crate::burst) waited: f64,
-}
-
-/// The later half of a burst, or less where it begins with so many frames out of a bucket: those come
-/// as fast as they are sent, one each `pace_s`.
-fn behind_the_bucket(curve: &[Point], pace_s: f64) -> Option<&[Point]> {
-    let begin = curve.first()?.at;
-    let in_time = |point: &&Point| {
-        let frames = (point.at - begin) / pace_s;
-        let passed = f64::from(point.count);
-        frames <= passed + FRAMES_BEHIND.max(SHARE_BEHIND * passed)
-    };
-    let of_bucket = curve.iter().take_while(in_time).count();
-    let half = curve.len() / 2;
-    let from = if of_bucket + POINTS_MIN <= curve.len() { half.max(of_bucket) } else { half };
-    curve.get(from..)
-}
-
-/// The rate at which the frames behind the bucket came, and the bucket that let the frames before it go.
-///
-/// A bucket of `B` bytes that is full when the first frame comes has let `B` and the refill since
-/// then go when it lets a frame go that waited: the straight line through those begins, at the first
-/// frame, with `B`.
-pub(in crate::burst) fn held_back(burst: &Passage, slot_s: f64, pace_s: f64) -> Option<Held> {
-    let begin = burst.curve.first()?.at;
-    let late = behind_the_bucket(&burst.curve, pace_s)?;
-    let points: Vec<_> =
-        late.iter().map(|point| (point.at - begin, f64::from(point.count))).collect();
-    let frames_s = slope(&points)?;
-    let last = late.last()?;
-    let (at, watched) = (last.at - begin, last.at - late.first()?.at);
-    // The earlier ones, which the slope's error moves less.
-    let early = &points[..points.len().div_ceil(2)];
-    let at_once: Vec<f64> = early.iter().map(|(at, count)| count - frames_s * at).collect();
-    let off = frames_s * (slot_s + overload::ARRIVAL_S) + spread(at_once.clone());
-    let frames = median(at_once)?.max(0.0);
-    Some(Held {
-        refill: Refill { bytes_s: frames_s, uncertainty: (slot_s + 20e-6) / watched.max(1e-6) },
-        bucket_frames: Bounds {
-            estimate: frames,
-            at_least: (frames - off).max(0.0),
-            at_most: frames + off,
-        },
-        waited: at - f64::from(last.frame) * slot_s.min(burst.sent_spacing()),
-    })
 }
