@@ -38,7 +38,8 @@ fn verdict(
 ) {
     let (verdict, checks, deviations) = work.outcome();
     line(out, "");
-    line(out, &format!("verdict: {verdict_line}"));
+    let word = verdict_line.split_once(':').map_or(verdict_line, |(word, _)| word);
+    line(out, &format!("verdict: {word}"));
     for reason in &verdict.reasons {
         sentence(out, "  - ", &reason.text, columns);
     }

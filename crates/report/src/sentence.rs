@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::stored::headline;
-use crate::text::{grouped, rate, shortened};
+use crate::text::{beside, grouped, shortened};
 
 /// What fits one line of a terminal and of a certificate.
 pub(crate) const COLUMNS: usize = 100;
@@ -102,17 +102,10 @@ fn tcp(step: Fields<'_>) -> String {
     let sold = step.number("sold_bps").map(|bps| (bps, "sold"));
     let of = sold.or_else(|| Some((step.number("ideal_bps")?, "ideal")));
     let found = step.rate_within("throughput_bps");
-    let text = of.map_or(found.clone(), |(bps, what)| format!("{} {what}", beside(&found, bps)));
+    let text = of.map_or(found.clone(), |(bps, what)| {
+        format!("{} {what}", beside(&found, Rate::bps(bps.max(0.0) as u64)))
+    });
     format!("{direction}{both} {text}")
-}
-
-/// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
-fn beside(found: &str, bps: f64) -> String {
-    let whole = rate(Rate::bps(bps.max(0.0) as u64));
-    match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
-        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
-        _ => format!("{found} of {whole}"),
-    }
 }
 
 fn bottleneck(step: Fields<'_>) -> String {
@@ -129,7 +122,9 @@ fn flow(step: Fields<'_>) -> String {
     let loss = step.number("loss_percent").map(|percent| format!(", {percent:.3} % lost"));
     let sent = step.inside("sent_rates").number("l4_bps");
     let found = step.rate("rate_bps");
-    let text = sent.map_or(found.clone(), |bps| format!("{} sent", beside(&found, bps)));
+    let text = sent.map_or(found.clone(), |bps| {
+        format!("{} sent", beside(&found, Rate::bps(bps.max(0.0) as u64)))
+    });
     format!("{} {text}{}", step.word("direction"), loss.unwrap_or_default())
 }
 

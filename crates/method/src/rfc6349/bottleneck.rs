@@ -114,6 +114,8 @@ struct Finder<'a, 'b> {
     spent: Duration,
     /// Layer 2: what the plan allows, and no more than the tester was seen to send.
     limit: f64,
+    /// The first rate that is offered: a path carries half of what was sold, and not twice that.
+    first: f64,
     /// Frames, and those lost of them, at rates that passed.
     passed: (f64, f64),
     /// No frame arrives, or the far end does not report arrival times.
@@ -149,8 +151,10 @@ impl<'a, 'b> Finder<'a, 'b> {
         rtt: Duration,
     ) -> Self {
         let at_l2 = |rate: LayeredRate| packet.convert(rate, Layer::L2).as_bps() as f64;
-        let wanted = run.plan.sold().map_or(f64::INFINITY, |sold| ABOVE_SOLD * at_l2(sold));
-        let limit = at_l2(run.plan.rate_limit).min(wanted);
+        let sold = run.plan.sold().map(at_l2);
+        let limit =
+            at_l2(run.plan.rate_limit).min(sold.map_or(f64::INFINITY, |bps| ABOVE_SOLD * bps));
+        let first = sold.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0);
         Self {
             run,
             direction,
@@ -160,6 +164,7 @@ impl<'a, 'b> Finder<'a, 'b> {
             repeats_left: REPEATS,
             spent: Duration::ZERO,
             limit,
+            first,
             passed: (0.0, 0.0),
             is_blind: Cell::new(false),
         }
@@ -292,7 +297,7 @@ impl<'a, 'b> Finder<'a, 'b> {
     /// cannot send more: a host that stood still in a short trial sends less than it was asked for,
     /// but at the next rate more than before.
     fn ramp(&mut self) -> Result<Result<Overload, Rate>, Abort> {
-        let mut rate = self.limit.min(FIRST_RATE_L2.as_bps() as f64);
+        let mut rate = self.limit.min(self.first);
         let (mut most_sent, mut passed) = (0.0, 0.0);
         loop {
             let frame_time = self.frame_time(rate);

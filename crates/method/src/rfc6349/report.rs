@@ -158,6 +158,12 @@ impl TcpStep {
         self.judged.sold_l4.map_or(1.0, |sold| self.part_of_ideal(sold))
     }
 
+    /// How much longer than on the idle path the mean round trip took.
+    pub fn buffer_delay(&self) -> Option<Duration> {
+        let (rtt, percent) = (self.rtt_mean?, self.buffer_delay_percent?);
+        Some(rtt.mul_f64((percent / (100.0 + percent)).clamp(0.0, 1.0)))
+    }
+
     /// The largest window that any of the connections was given.
     pub fn window_effective_bytes(&self) -> Option<u64> {
         self.flows.iter().filter_map(|flow| flow.report.window_effective_bytes).max()

@@ -400,19 +400,28 @@ fn queued(step: &TcpStep) -> String {
     )
 }
 
+/// The trial of one direction alone that passed with the least margin to its own threshold.
 fn carried(plan: &Plan, judged: &[(usize, &TcpStep)]) -> Option<Reason> {
+    let thresholds = &plan.thresholds;
     let alone = judged.iter().filter(|(_, step)| !step.bidirectional);
-    // Of what its acknowledgements left to each.
-    let share = |step: &TcpStep| step.share_percent() / step.part_of_ideal(step.judged.assured_l4);
-    let (place, least) = alone.min_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)))?;
+    let margin = |step: &TcpStep| step.share_percent() / needed_percent(thresholds, step);
+    let (place, least) = alone.min_by(|(_, a), (_, b)| margin(a).total_cmp(&margin(b)))?;
+    let of = least.part_sold().max(1e-9);
+    let [asked, needed] =
+        [threshold_percent(thresholds, least), needed_percent(thresholds, least) / of];
+    let why = match needed < 0.999 * asked {
+        true => format!("; {needed:.1} % needed, as acknowledgements take the rest"),
+        false => String::new(),
+    };
     let text = format!(
-        "each direction alone carried what was asked ({} % of {}): {} with {} of {} ({:.1} %)",
-        plan.thresholds.throughput_percent,
+        "each direction alone carried what was asked ({} % of {}), with the least margin {}: {} of {} \
+         ({:.1} %{why})",
+        thresholds.throughput_percent,
         if least.judged.sold_l4.is_some() { "what was sold" } else { "the ideal" },
         named(least),
         mbps(least.throughput_l4),
         measure(least),
-        least.share_percent() / least.part_sold().max(1e-9),
+        least.share_percent() / of,
     );
     Some(Reason { code: "throughput_met", text, step: Some(*place) })
 }

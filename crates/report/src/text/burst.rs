@@ -10,8 +10,8 @@ use fp_model::{Direction, Layer, Rate};
 use super::path::path_mtu;
 use super::{duration, grouped, line, rate, unknown};
 
-const CBS_HEAD: &str = "         frame  CIR (Mbit/s)  configured   sent burst  mean received       sent   received       lost  bursts  burst takes: sent  received";
-const POLICING_HEAD: &str = "         frame  CIR (Mbit/s)  configured   sent burst  mean received  estimated CBS  deviation            interval  bursts";
+const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
+const POLICING_HEAD: &str = "        frame configured   sent burst    mean rcvd        CBS  deviation            interval bursts";
 
 pub(super) fn body(out: &mut String, report: &Report) {
     for direction in [Direction::Download, Direction::Upload] {
@@ -23,16 +23,19 @@ fn way(out: &mut String, steps: &[Step], direction: Direction) {
     let mut table = None;
     for step in steps.iter().filter(|step| of(step) == direction) {
         let head = match step {
-            Step::Cbs(step) => Some(("CBS test", step.bidirectional, CBS_HEAD)),
-            Step::Policing(step) => Some(("policing test", step.bidirectional, POLICING_HEAD)),
+            Step::Cbs(step) => Some(("CBS test", step.bidirectional, step.cir, CBS_HEAD)),
+            Step::Policing(step) => {
+                Some(("policing test", step.bidirectional, step.cir, POLICING_HEAD))
+            }
             Step::PathMtu(_) | Step::Line(_) | Step::Rate(_) | Step::Discovery(_) => None,
         };
         if table != head
-            && let Some((name, bidirectional, columns)) = head
+            && let Some((name, bidirectional, cir, columns)) = head
         {
             let both = if bidirectional { ", both directions loaded" } else { "" };
             line(out, "");
-            line(out, &format!("{name}, {direction}{both} (bytes of layer 2, kB = 1000 bytes)"));
+            let cir = format!("CIR {:.3} Mbit/s ({})", cir.rate.as_bps() as f64 / 1e6, cir.layer);
+            line(out, &format!("{name}, {direction}{both}, {cir}; bytes of layer 2"));
             line(out, columns);
         }
         table = head;
@@ -64,10 +67,9 @@ fn line_rate(found: &Line) -> String {
 
 fn cbs(step: &CbsStep) -> String {
     format!(
-        "  {:<4} {:>6}  {:>12.3}  {:>10}  {:>8} kB  {:>10} kB  {:>9}  {:>9}  {:>9}  {:>6}  {:>17}  {:>8}",
+        "  {:<4} {:>6} {:>10} {:>8} kB {:>8} kB {:>8} {:>8} {:>7} {:>6} {:>8} {:>9}",
         outcome(step.pass),
         step.frame_bytes,
-        step.cir.rate.as_bps() as f64 / 1e6,
         grouped(step.configured_burst_bytes),
         kilobytes(step.tx_burst_bytes as f64),
         kilobytes(step.rx_burst_bytes_mean),
@@ -107,10 +109,9 @@ fn policing(step: &PolicingStep) -> String {
         format!("{} … {}", grouped(least), grouped(most))
     });
     format!(
-        "  {:<4} {:>6}  {:>12.3}  {:>10}  {:>8} kB  {:>10} kB  {:>13}  {:>9}  {interval:>18}  {:>6}",
+        "  {:<4} {:>6} {:>10} {:>9} kB {:>9} kB {:>10} {:>10} {interval:>19} {:>6}",
         outcome(step.pass),
         step.frame_bytes,
-        step.cir.rate.as_bps() as f64 / 1e6,
         grouped(step.configured_burst_bytes),
         kilobytes(step.tx_burst_bytes as f64),
         kilobytes(step.rx_burst_bytes_mean),

@@ -148,6 +148,15 @@ pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Optio
     format!("{value} ± {half:.decimals$} {unit}")
 }
 
+/// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
+pub(crate) fn beside(found: &str, whole: Rate) -> String {
+    let whole = rate(whole);
+    match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
+        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
+        _ => format!("{found} of {whole}"),
+    }
+}
+
 /// An amount of bytes in the unit that suits it.
 pub(crate) fn amount(bytes: u64) -> String {
     let amount = bytes as f64;

@@ -5,9 +5,9 @@ use fp_method::rounded;
 use fp_model::{Direction, Layer, LayeredRate, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{duration, grouped, line, rate, rate_within, unknown};
+use super::{beside, duration, grouped, line, rate, rate_within, unknown};
 
-const BAR_CELLS: usize = 30;
+const BAR_CELLS: usize = 24;
 
 pub(super) fn body(out: &mut String, report: &Report) {
     path(out, &report.steps);
@@ -29,22 +29,16 @@ fn path(out: &mut String, steps: &[Step]) {
 fn bottleneck(limit: &Bottleneck) -> String {
     let found = match (limit.source, limit.kind) {
         (Source::Given, _) => String::from("given"),
-        (Source::Measured, LimitKind::Policer) => {
-            String::from("a policer: what exceeds it is dropped at once")
-        }
+        (Source::Measured, LimitKind::Policer) => String::from("a policer, drops the excess"),
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
             match limit.overload_drops {
-                true => format!("a queue: what exceeds it waits up to {queue}"),
-                false => format!("a queue: what exceeds it waits, {queue} and longer"),
+                true => format!("a queue of {queue}"),
+                false => format!("a queue of more than {queue}"),
             }
         }
-        (Source::Measured, LimitKind::NotReached) => {
-            String::from("the most that the tester could send: the path carries it")
-        }
-        (Source::Measured, LimitKind::Unknown) => {
-            String::from("whether a policer or a queue, what arrived does not tell")
-        }
+        (Source::Measured, LimitKind::NotReached) => String::from("all that the tester sent"),
+        (Source::Measured, LimitKind::Unknown) => String::from("a policer or a queue"),
     };
     let LayeredRate { rate: measured, layer } = limit.limit;
     let other = if layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
@@ -56,10 +50,11 @@ fn bottleneck(limit: &Bottleneck) -> String {
         limit.base_loss_within.map(|(least, most)| [least, most].map(percent)),
     );
     format!(
-        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{loss}",
+        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{}",
         limit.direction,
         rate_within(measured, Some(limit.at_least), limit.at_most),
-        rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other))
+        rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other)),
+        if loss.is_empty() { loss } else { format!("\n{:<26}{loss}", "") }
     )
 }
 
@@ -71,7 +66,7 @@ pub(crate) fn base_loss(percent: f64, within: Option<[f64; 2]>) -> String {
     let within = within.map_or_else(String::new, |[least, most]| {
         format!(" ({} … {} %)", rounded(least, 2), rounded(most, 2))
     });
-    format!("; {} % are lost at any rate{within}", rounded(percent, 2))
+    format!("{} % lost at any rate{within}", rounded(percent, 2))
 }
 
 fn tcp_steps(steps: &[Step], role: Role) -> impl Iterator<Item = &TcpStep> {
@@ -95,14 +90,13 @@ fn window_walk(out: &mut String, steps: &[Step]) {
     let most = walk.iter().map(|step| step.ideal_l4.max(step.throughput_l4)).max();
     for step in &walk {
         let row = format!(
-            "  {:<9} {:>3.0} %  {:>2} × {:>9} B  {}  {:>13} of {:>13}  {:>5.1} %",
+            "  {:<9} {:>3.0} %  {:>2} × {:>9} B  {} {:>24} {:>6.1} %",
             step.direction,
             100.0 * step.window_fraction,
             step.connections,
             grouped(step.window_bytes),
             bar(step, most.unwrap_or(Rate::ZERO)),
-            rate(step.throughput_l4),
-            rate(step.measure_l4()),
+            beside(&rate(step.throughput_l4), step.measure_l4()),
             step.share_percent()
         );
         line(out, &row);
@@ -130,9 +124,17 @@ fn throughput(out: &mut String, steps: &[Step]) {
         return;
     }
     line(out, "");
+    let implementations: Vec<&str> =
+        trials.iter().map(|step| step.congestion_control.as_str()).collect();
+    let one = implementations.windows(2).all(|pair| pair[0] == pair[1]);
+    let used = if one { implementations.first().copied().unwrap_or_default() } else { "" };
+    line(out, &format!("TCP throughput, {used}"));
     line(
         out,
-        "TCP throughput      sender cc    connections             throughput          ideal   share    TTR  efficiency  buffer delay       RTT",
+        &format!(
+            "  {:<14} {:<6} {:>12}  {:>28} {:>7} {:>6} {:>8} {:>9}",
+            "", "sender", "windows", "throughput of ideal", "share", "TTR", "effic.", "queue"
+        ),
     );
     for step in &trials {
         line(out, &throughput_row(step));
@@ -148,8 +150,7 @@ fn both(out: &mut String, trials: &[&TcpStep]) {
     };
     let (Some(down), Some(up)) = (of(Direction::Download), of(Direction::Upload)) else { return };
     let text = format!(
-        "  both: the share is that of the fuller link; the same share of each would be {} down and \
-         {} up",
+        "  both: the share is that of the fuller link; an even share is {} down, {} up",
         rate(down),
         rate(up)
     );
@@ -158,24 +159,20 @@ fn both(out: &mut String, trials: &[&TcpStep]) {
 
 fn throughput_row(step: &TcpStep) -> String {
     let arrow = match (step.bidirectional, step.direction) {
-        (true, Direction::Download) => "  both: download",
-        (true, Direction::Upload) => "  both: upload",
+        (true, Direction::Download) => "both: download",
+        (true, Direction::Upload) => "both: upload",
         (false, Direction::Download) => "download",
         (false, Direction::Upload) => "upload",
     };
     let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
     let [least, most] = step.judged.throughput_l4_bounds.map_or([None; 2], |both| both.map(Some));
     format!(
-        "  {arrow:<18}{:<6} {:<5}{connections:>14}  {:>21}  {:>13}  {:>5.1} % {:>6}  {:>10}  {:>12}  {:>8}",
+        "  {arrow:<14} {:<6} {connections:>12}  {:>28} {:>5.1} % {:>6} {:>8} {:>9}",
         step.sender,
-        step.congestion_control,
-        rate_within(step.throughput_l4, least, most),
-        rate(step.ideal_l4),
+        beside(&rate_within(step.throughput_l4, least, most), step.ideal_l4),
         step.share_percent(),
         step.transfer_time_ratio.map_or_else(unknown, |ratio| format!("{ratio:.3}")),
         step.efficiency_percent.map_or_else(unknown, |percent| format!("{percent:.2} %")),
-        step.buffer_delay_percent
-            .map_or_else(unknown, |percent| format!("{} %", rounded(percent, 1))),
-        step.rtt_mean.map_or_else(unknown, duration),
+        step.buffer_delay().map_or_else(unknown, duration),
     )
 }

@@ -96,8 +96,8 @@ fn times(out: &mut String, counted: &ConnectionsReport) {
         return;
     }
     let heads = ["min", "mean", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "max"];
-    let heads: String = heads.iter().map(|head| format!(" {head:>11}")).collect();
-    line(out, &format!("{:<15}{heads}", "time"));
+    let heads: String = heads.iter().map(|head| format!(" {head:>10}")).collect();
+    line(out, &format!("{:<12}{heads}", "time"));
     for (name, times) in known {
         let columns = [
             times.min,
@@ -110,8 +110,8 @@ fn times(out: &mut String, counted: &ConnectionsReport) {
             times.max,
         ];
         let columns: String =
-            columns.iter().map(|time| format!(" {:>11}", duration(*time))).collect();
-        line(out, &format!("{name:<15}{columns}"));
+            columns.iter().map(|time| format!(" {:>10}", duration(*time))).collect();
+        line(out, &format!("{name:<12}{columns}"));
     }
 }
 

@@ -135,9 +135,9 @@ fn token(pairing: &Pairing) -> Value {
 
 fn enter(far: &FarEnd) -> Stranger<ClientConnection, rustls::client::ClientConnectionData> {
     let mut near = dial(far.address());
-    near.say(&json!({ "protocol": 4 }));
+    near.say(&json!({ "protocol": 5 }));
     near.say(&token(&far.pairing));
-    assert_eq!(near.hear(), json!({ "protocol": 4 }));
+    assert_eq!(near.hear(), json!({ "protocol": 5 }));
     assert_eq!(near.hear()["entry"], "welcome");
     near
 }
@@ -155,9 +155,9 @@ fn a_far_end_with_another_certificate_is_not_believed() {
 fn a_near_end_with_another_token_is_not_admitted() {
     let far = FarEnd::at(LOOPBACK);
     let mut near = dial(far.address());
-    near.say(&json!({ "protocol": 4 }));
+    near.say(&json!({ "protocol": 5 }));
     near.say(&json!({ "token": vec![0; 16] }));
-    assert_eq!(near.hear(), json!({ "protocol": 4 }));
+    assert_eq!(near.hear(), json!({ "protocol": 5 }));
     assert_eq!(near.hear(), json!({ "entry": "wrong_token" }));
     assert!(near.is_closed());
     within(Duration::from_secs(2), "a line is logged", || far.has_logged("wrong token"));
@@ -168,9 +168,9 @@ fn a_near_end_of_another_version_is_told_ours() {
     let far = FarEnd::at(LOOPBACK);
     let mut near = dial(far.address());
     near.say(&json!({ "protocol": 99, "of": "a later version" }));
-    assert_eq!(near.hear(), json!({ "protocol": 4 }));
+    assert_eq!(near.hear(), json!({ "protocol": 5 }));
     assert!(near.is_closed());
-    let line = "it speaks protocol 99, this end speaks 4";
+    let line = "it speaks protocol 99, this end speaks 5";
     within(Duration::from_secs(2), "a line is logged", || far.has_logged(line));
 }
 
@@ -229,7 +229,7 @@ fn a_far_end_of_another_version_is_named_with_what_to_update() {
     let far = pairing.far.to_string();
     assert_eq!(
         refused.to_string(),
-        format!("far end {far} speaks protocol 99, this end speaks 4: update this end")
+        format!("far end {far} speaks protocol 99, this end speaks 5: update this end")
     );
     hosting.join().unwrap();
 }
@@ -242,7 +242,7 @@ fn welcome() -> Value {
 #[test]
 fn a_far_end_that_leaves_while_we_connect_has_gone() {
     let bye = json!({ "message": "bye", "reason": "it was stopped" });
-    let (pairing, hosting) = scripted_far_end(vec![json!({ "protocol": 4 }), welcome(), bye]);
+    let (pairing, hosting) = scripted_far_end(vec![json!({ "protocol": 5 }), welcome(), bye]);
     let gone = format!("the far end {} has gone: it was stopped", pairing.far);
     assert_eq!(connect(&pairing).unwrap_err().to_string(), gone);
     hosting.join().unwrap();
@@ -250,7 +250,7 @@ fn a_far_end_that_leaves_while_we_connect_has_gone() {
 
 #[test]
 fn a_far_end_that_never_answers_a_ping_is_given_up_within_three_seconds() {
-    let (pairing, hosting) = scripted_far_end(vec![json!({ "protocol": 4 }), welcome()]);
+    let (pairing, hosting) = scripted_far_end(vec![json!({ "protocol": 5 }), welcome()]);
     let begun = clock::now();
     assert!(connect(&pairing).is_err());
     assert!(clock::now().since(begun) < Duration::from_secs(3));
@@ -260,9 +260,9 @@ fn a_far_end_that_never_answers_a_ping_is_given_up_within_three_seconds() {
 #[test]
 fn a_far_end_that_talks_nonsense_is_refused() {
     let scripts = [
-        vec![json!({ "protocol": 4 }), json!({ "entry": "come in" })],
-        vec![json!({ "protocol": 4 }), welcome(), json!({ "message": "dance" })],
-        vec![json!({ "protocol": 4 }), welcome(), json!({ "message": "stop", "trial": 1, "x": 1 })],
+        vec![json!({ "protocol": 5 }), json!({ "entry": "come in" })],
+        vec![json!({ "protocol": 5 }), welcome(), json!({ "message": "dance" })],
+        vec![json!({ "protocol": 5 }), welcome(), json!({ "message": "stop", "trial": 1, "x": 1 })],
         vec![json!([[[[[[[[[[]]]]]]]]]])],
     ];
     for script in scripts {

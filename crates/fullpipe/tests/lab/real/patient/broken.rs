@@ -83,8 +83,16 @@ fn who_interrupts_keeps_what_was_measured() {
 fn a_stream_of_events_that_is_interrupted_ends_with_the_result() {
     let far = serve();
     let mut test = slow_test(&far.pairing, &["--json-stream"]);
-    // Every line is a document, the first samples are those of the first transfer.
-    while json(&test.line()).unwrap()["event"] != "sample" {}
+    // Every line is a document; frames are sampled before the first transfer is.
+    let mut is_transfer = false;
+    loop {
+        let event = json(&test.line()).unwrap();
+        if event["event"] == "trial_started" {
+            is_transfer = event["trial"]["name"].as_str().unwrap().starts_with("TCP throughput");
+        } else if is_transfer && event["event"] == "sample" {
+            break;
+        }
+    }
     test.send(Signal::INT);
     let run = test.finish();
     assert_eq!(run.exit, Some(130), "{}", run.stderr);

@@ -45,7 +45,7 @@ fn clients_of_iperf3_are_served_beside_the_near_ends() {
     };
     client(&["-n", "1M"]);
     client(&["-u", "-b", "10M", "-n", "1M", "-R"]);
-    let test = fullpipe(&["test", pairing.trim_end(), "--cir", "20M", "-t", "0.5s", "-q"]);
+    let test = fullpipe(&["test", pairing.trim_end(), "--cir", "200M", "-t", "0.5s", "-q"]);
     assert_ne!(test.exit, Some(3), "{}", test.stderr);
     process.send(Signal::TERM);
     let run = process.finish();
