@@ -75,10 +75,11 @@ fn numbers(out: &mut String, step: &StressStep) {
     say(
         "carried",
         format!(
-            "{download} from servers, {upload} from clients, {} (l4), {transactions} transactions",
+            "{download} from servers, {upload} from clients, {} (l4)",
             rate(step.throughput_l4)
         ),
     );
+    say("transactions", transactions);
     let total = amount(counted.bytes_total);
     let each = counted.bytes_per_connection;
     say("memory", format!("{total} at an end, {each:.1} B for each that was open"));
