@@ -2,6 +2,7 @@
 
 mod as_root;
 mod burst;
+mod cable;
 mod doctor;
 mod flow;
 mod gateway;
