@@ -4,8 +4,8 @@ use crate::across::measured;
 use crate::folder::Folder;
 use crate::result::number;
 
-/// 10 Mbit/s for 8 s, of which 1.2 s at least are lost: more than the 0.1 % that are allowed, whatever
-/// else the host is busy with.
+/// 10 Mbit/s for 8 s, and what is due in at least 1.2 s of them is lost: more than the 0.1 % that are
+/// allowed, whatever else the host is busy with.
 fn expect_a_pull_to_be_counted(more: &[&str]) {
     let folder = Folder::new();
     let links = "lab: fullpipe.lab/1\nname: cable\nlinks:\n  - near_to_far: &way {line_rate: 100M, delay: 5ms, \
