@@ -231,6 +231,19 @@ impl Watched<'_> {
         Ok(seen)
     }
 
+    /// Whether the ends had lost contact, or nothing arrived for a while; either is noted as the cause
+    /// of a repetition.
+    fn is_to_be_repeated(&mut self, trial: &Trial, seen: &Observation) -> bool {
+        let mut lost_contact = false;
+        let silences = seen.interruptions.iter().filter(|one| !one.is_repeated).count();
+        let noted = self.interrupted.iter_mut().rev().filter(|one| one.kind == Kind::ContactLost);
+        for silence in noted.take(silences) {
+            silence.kind = Kind::Repeated;
+            lost_contact = true;
+        }
+        lost_contact || self.note_outages(trial, seen, Kind::Repeated)
+    }
+
     /// Notes times in which a stream was interrupted and no silence of the ends has been noted that
     /// explains it: whether there is one.
     fn note_outages(&mut self, trial: &Trial, seen: &Observation, kind: Kind) -> bool {
@@ -247,7 +260,7 @@ impl Watched<'_> {
 impl Testbed for Watched<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         let mut seen = self.observe(trial)?;
-        if self.repeats_outages && self.note_outages(trial, &seen, Kind::Repeated) {
+        if self.repeats_outages && self.is_to_be_repeated(trial, &seen) {
             seen = self.observe(trial)?;
         }
         self.note_outages(trial, &seen, Kind::Outage);
