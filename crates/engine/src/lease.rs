@@ -99,10 +99,6 @@ impl Lease {
         Self { end: End::Far, ..Self::new(now) }
     }
 
-    pub(crate) fn is_far(&self) -> bool {
-        self.end == End::Far
-    }
-
     /// A lease that ends with this one, or alone when its trial does.
     pub fn for_trial(&self) -> Self {
         Self { trial: Arc::default(), ..self.clone() }
@@ -160,8 +156,13 @@ impl Lease {
         self.session.silences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a sender may send now that its peer must be able to stop by falling silent.
-    pub(crate) fn is_heard(&self, now: Time) -> bool {
+    /// Whether a sender of a trial that goes on may send just now: the near end must be able to stop a
+    /// far end by falling silent.
+    pub(crate) fn may_send(&self, now: Time) -> bool {
+        self.end == End::Near || self.is_heard(now)
+    }
+
+    fn is_heard(&self, now: Time) -> bool {
         now.since(self.renewed_at()) < DEAD_MAN
     }
 

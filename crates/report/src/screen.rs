@@ -2,7 +2,8 @@
 
 use fp_method::rounded;
 
-use crate::text::{body, line, sentence};
+use crate::sentence::{self, word};
+use crate::text::{body, line, sentence as wrapped};
 use crate::{Run, Work, json};
 
 /// How much of what is said beside figures and reasons is shown.
@@ -18,30 +19,23 @@ pub enum Detail {
 /// known; tables are not.
 pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     let mut out = String::new();
-    let verdict_line = crate::sentence::of(&json::brief(&run.work));
-    line(&mut out, &verdict_line);
+    let verdict = sentence::of(&json::brief(&run.work));
+    line(&mut out, &verdict);
     let seconds = run.lasted.as_secs_f64();
     let title = run.work.method().title();
     line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
     line(&mut out, "");
     body(&mut out, &run.work);
-    verdict(&mut out, &run.work, &verdict_line, detail, columns);
+    reasons(&mut out, &run.work, detail, columns);
     out
 }
 
-fn verdict(
-    out: &mut String,
-    work: &Work,
-    verdict_line: &str,
-    detail: Detail,
-    columns: Option<usize>,
-) {
+fn reasons(out: &mut String, work: &Work, detail: Detail, columns: Option<usize>) {
     let (verdict, checks, deviations) = work.outcome();
     line(out, "");
-    let word = verdict_line.split_once(':').map_or(verdict_line, |(word, _)| word);
-    line(out, &format!("verdict: {word}"));
+    line(out, &format!("verdict: {}", word(&verdict.status.to_string())));
     for reason in &verdict.reasons {
-        sentence(out, "  - ", &reason.text, columns);
+        wrapped(out, "  - ", &reason.text, columns);
     }
     let broken = checks.iter().filter(|check| !check.ok).count();
     let passed = checks.len() - broken;
@@ -58,10 +52,10 @@ fn verdict(
             let [value, limit] = [check.value, check.limit].map(|figure| rounded(figure, 2));
             let name = check.name.replace('_', " ");
             let text = format!("{name}: {value} {}, limit {limit}: {outcome}", check.unit);
-            sentence(out, "  - ", &text, columns);
+            wrapped(out, "  - ", &text, columns);
         }
         for deviation in deviations {
-            sentence(out, "  - departs from the standard: ", deviation, columns);
+            wrapped(out, "  - departs from the standard: ", deviation, columns);
         }
     }
 }

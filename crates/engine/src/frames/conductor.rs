@@ -38,8 +38,6 @@ struct Podium {
 #[derive(Debug)]
 struct Part {
     sender: FrameSender,
-    /// True at a far end: frames that are due while the near end is not heard do not leave.
-    heeds_silence: bool,
     /// To the flow's own thread; `None`: this is the one.
     told: Option<Sender<Told>>,
 }
@@ -71,18 +69,17 @@ impl Conductor {
         progress: &mut dyn FnMut(usize, SenderSlot),
     ) -> Result<FramesSenderHalf, FrameError> {
         let sender = FrameSender::new(proven, stream, timing, start)?;
-        // All flows that share a conductor belong to the same end.
-        match self.join(sender, lease.is_far()) {
+        match self.join(sender) {
             Joined::Conducts(sender) => self.conduct(*sender, lease, progress),
             Joined::Follows(told) => follow(&told, progress),
         }
     }
 
-    fn join(&self, sender: FrameSender, heeds_silence: bool) -> Joined {
+    fn join(&self, sender: FrameSender) -> Joined {
         let mut podium = self.podium();
         if podium.is_taken {
             let (tell, told) = mpsc::channel();
-            podium.newcomers.push(Part { sender, heeds_silence, told: Some(tell) });
+            podium.newcomers.push(Part { sender, told: Some(tell) });
             return Joined::Follows(told);
         }
         podium.is_taken = true;
@@ -99,7 +96,7 @@ impl Conductor {
         let _last_words = LastWords(self);
         // A kernel that refuses wakes it up to 50 µs late, which the watching of the clock covers.
         let _ = schedule::wake_on_time();
-        let mut parts = vec![Part { sender, heeds_silence: lease.is_far(), told: None }];
+        let mut parts = vec![Part { sender, told: None }];
         let mut promptly = run_on_time(&parts);
         let mut own = Err(FrameError::Ended);
         while let Some(joined) = self.take_up(&mut parts) {
@@ -117,7 +114,7 @@ impl Conductor {
                 None => Some(Ok(())),
             };
             if let Some(outcome) = over {
-                let Part { sender, told, .. } = parts.swap_remove(index);
+                let Part { sender, told } = parts.swap_remove(index);
                 let half = outcome.map(|()| sender.finish());
                 match told {
                     // Its thread is gone where nobody listens.
@@ -176,8 +173,7 @@ impl Part {
             return if lease.is_live(clock::now()) { Ok(()) } else { Err(FrameError::Ended) };
         }
         let now = wait_until(at, lease)?;
-        let may_send = !self.heeds_silence || lease.is_heard(now);
-        if let Some((slot, seen)) = self.sender.proceed(now, may_send)? {
+        if let Some((slot, seen)) = self.sender.proceed(now, lease.may_send(now))? {
             match &self.told {
                 Some(told) => drop(told.send(Told::Slot(slot, seen))),
                 None => progress(slot, seen),

@@ -173,7 +173,7 @@ impl Sender {
                 has_begun = self.await_beginning(now)?;
                 continue;
             }
-            if lease.is_far() && !lease.is_heard(now) {
+            if !lease.may_send(now) {
                 // Nothing more is handed to the kernel until the near end is heard again.
                 wait(&[], SAMPLE_INTERVAL).map_err(TcpError::Watch)?;
                 continue;

@@ -115,8 +115,8 @@ impl Queue {
     /// What nearly all later frames of each burst waited for.
     fn of(seen: &Seen, slot_s: f64, charged_bytes: f64) -> Option<Self> {
         let queues = seen.report.bursts.iter().map(|burst| {
-            let waited_s = waiting::waited(burst, slot_s)?;
             let passage = Passage::of(burst, |_| true);
+            let waited_s = waiting::waited(&passage, slot_s)?;
             let held = waiting::held_back(&passage, slot_s, passage.sent_spacing())?;
             let Refill { bytes_s, uncertainty } = held.refill;
             let refill = Refill { bytes_s: bytes_s * charged_bytes, uncertainty };

@@ -3,30 +3,28 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use fp_model::BurstReport;
-
 use super::estimate::{Refill, spread};
 use super::passage::{Passage, Point, slope};
 use super::{Bounds, median};
 
 /// How exactly an arrival is known.
 pub(super) const ARRIVAL_S: f64 = 10e-6;
-/// A burst in which frames wait so much of its duration is not policed but held back.
+/// A burst is held back, not policed, if its frames wait for this share of its duration.
 const WAITING_SHARE: f64 = 0.005;
 const WAITING_MIN_S: f64 = 0.001;
 /// What a policer passes is under way as long as the first frame, but for stalls of the ends, which
 /// last for a part of a burst: the wait that nine in ten late frames exceed is the path's.
 const WAITING_FRAMES: f64 = 0.1;
-/// And for so many times the gap between two frames that arrive.
+/// A wait is one of frames held back from this multiple of the gap between two arrivals on.
 const WAITING_GAPS: f64 = 3.0;
-/// A gap of so many times the usual is a stall of the sender, or of the path's host.
+/// A gap of this multiple of the median is a stall of the sender or of the path's host.
 const STALL_GAPS: f64 = 4.0;
 const STALL_MIN_S: f64 = 0.000_3;
 /// No stall of a receiver lasts as long.
 pub(super) const STALL_MAX_S: f64 = 0.06;
 
-/// Frames that are not farther behind a line have not waited; of those that have, so many points draw a
-/// line of their own.
+/// Frames that are no farther behind the line's pace have not waited; a line through those that have
+/// needs this number of points.
 const FRAMES_BEHIND: f64 = 2.0;
 const SHARE_BEHIND: f64 = 0.02;
 const POINTS_MIN: usize = 4;
@@ -37,8 +35,7 @@ const POINTS_MIN: usize = 4;
 /// Frames come no earlier than the line lets them, one each `slot_s`, and no faster than the sender
 /// sends them. What had been taken for the line may be slower than it: then it drops what would wait
 /// too long, and the numbers of the late frames grow faster than a line's.
-pub(super) fn waited(burst: &BurstReport, slot_s: f64) -> Option<f64> {
-    let passage = Passage::of(burst, |_| true);
+pub(super) fn waited(passage: &Passage, slot_s: f64) -> Option<f64> {
     let (first, last) = passage.curve.first().zip(passage.curve.last())?;
     let half = passage.curve.len() / 2;
     let late = &passage.curve[half..];
@@ -91,7 +88,7 @@ pub(super) struct Held {
     pub(super) waited: f64,
 }
 
-/// The later half of a burst, or less where it begins with so many frames out of a bucket: those come
+/// The later half of a burst, or less if more than half of it came out of a bucket: those frames come
 /// as fast as they are sent, one each `pace_s`.
 fn behind_the_bucket(curve: &[Point], pace_s: f64) -> Option<&[Point]> {
     let begin = curve.first()?.at;

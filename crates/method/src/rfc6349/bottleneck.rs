@@ -3,7 +3,6 @@
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::time::Duration;
 
 use fp_model::{
@@ -69,7 +68,7 @@ pub(super) fn find(
             let mut finder = Finder::new(run, direction, packet, rtt);
             match (finder.find(), sold) {
                 // Nothing shows what the path is: the rate that was sold has to stand for it.
-                (Err(_), Some(sold)) if finder.is_blind.get() => given(direction, sold, packet),
+                (Err(_), Some(sold)) if finder.is_blind => given(direction, sold, packet),
                 (Ok(found), Some(sold)) if !found.is_known() => line_of(direction, sold, packet),
                 (found, _) => found?,
             }
@@ -119,7 +118,7 @@ struct Finder<'a, 'b> {
     /// Frames, and those lost of them, at rates that passed.
     passed: (f64, f64),
     /// No frame arrives, or the far end does not report arrival times.
-    is_blind: Cell<bool>,
+    is_blind: bool,
 }
 
 /// The first rate that was too much. Rates are of layer 2.
@@ -166,7 +165,7 @@ impl<'a, 'b> Finder<'a, 'b> {
             limit,
             first,
             passed: (0.0, 0.0),
-            is_blind: Cell::new(false),
+            is_blind: false,
         }
     }
 
@@ -356,8 +355,8 @@ impl<'a, 'b> Finder<'a, 'b> {
         }
     }
 
-    fn nothing_arrives(&self) -> Abort {
-        self.is_blind.set(true);
+    fn nothing_arrives(&mut self) -> Abort {
+        self.is_blind = true;
         Abort::Lost(format!(
             "{}: none of the frames of {} bytes arrived, though single probes did: look for a \
              firewall or a rate limit for UDP, or give the rate with --cir",
@@ -476,9 +475,9 @@ impl<'a, 'b> Finder<'a, 'b> {
         }
     }
 
-    fn told(&self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
+    fn told(&mut self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
         Train::of(&stream.seen, steps, self.packet.frame_bytes).ok_or_else(|| {
-            self.is_blind.set(true);
+            self.is_blind = true;
             let text = "the far end does not tell when frames arrive: it is older than this end; \
                         give the rate with --cir, or run the same version there";
             Abort::Testbed(text.into())

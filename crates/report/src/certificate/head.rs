@@ -2,6 +2,7 @@
 
 use crate::Labels;
 use crate::document::{Banner, Block, Fact, Tone};
+use crate::sentence::{sentence, word};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 
@@ -47,45 +48,38 @@ fn started(rfc3339: &str) -> String {
 /// The banner of a result, whose sentence has its figures.
 fn of_result(result: &Stored) -> Banner {
     let banner = banner(result.verdict());
-    let sentence = crate::sentence::sentence(result);
-    match sentence.split_once(": ") {
+    match sentence(result).split_once(": ") {
         Some((_, figures)) => Banner { sentence: figures.to_owned(), ..banner },
         None => banner,
     }
 }
 
 pub(crate) fn banner(verdict: &str) -> Banner {
-    let (tone, word, sentence) = match verdict {
-        "pass" => (Tone::Good, "PASS", "The path meets what was asked of it."),
+    let (tone, sentence) = match verdict {
+        "pass" => (Tone::Good, "The path meets what was asked of it."),
         "findings" => (
             Tone::Doubtful,
-            "PASS WITH FINDINGS",
             "Nothing that was asked of the path is missed; its owner should know what was found.",
         ),
-        "fail" => (Tone::Bad, "FAIL", "The path does not meet what was asked of it."),
+        "fail" => (Tone::Bad, "The path does not meet what was asked of it."),
         "inconclusive" => (
             Tone::Doubtful,
-            "INCONCLUSIVE",
             "What was measured does not decide whether the path meets what was asked of it.",
         ),
         "invalid" => (
             Tone::Doubtful,
-            "INVALID",
             "The tester, not the network, was measured: this run says nothing about the path.",
         ),
         "aborted" => (
             Tone::Doubtful,
-            "ABORTED",
             "The run was broken off: there is no verdict on what was not measured.",
         ),
-        "info" => (
-            Tone::Neutral,
-            "MEASURED",
-            "Nothing was asked of the path, so that there is nothing to judge by.",
-        ),
-        other => (Tone::Neutral, other, "This fullpipe does not know this verdict."),
+        "info" => {
+            (Tone::Neutral, "Nothing was asked of the path, so that there is nothing to judge by.")
+        }
+        _ => (Tone::Neutral, "This fullpipe does not know this verdict."),
     };
-    Banner { tone, word: word.to_owned(), sentence: sentence.to_owned() }
+    Banner { tone, word: word(verdict).to_owned(), sentence: sentence.to_owned() }
 }
 
 fn judged_again(result: Fields<'_>) -> Option<String> {

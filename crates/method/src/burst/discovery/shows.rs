@@ -26,7 +26,7 @@ impl Search<'_, '_> {
     pub(super) fn shows(&self, seen: &Seen) -> Shows {
         let slot_s = self.slot_s();
         let Some(burst) = seen.report.bursts.first() else { return Shows::Nothing };
-        if let Some(waited_s) = waited(burst, slot_s) {
+        if let Some(waited_s) = waited(&Passage::of(burst, |_| true), slot_s) {
             return if waited_s > STALL_MAX_S { Shows::LongWaiting } else { Shows::Waiting };
         }
         let conforming = Passage::of_all(seen);
