@@ -5,6 +5,8 @@
 
 mod cell;
 mod judge;
+#[path = "../packaged/mod.rs"]
+mod packaged;
 mod run;
 
 use std::process::ExitCode;

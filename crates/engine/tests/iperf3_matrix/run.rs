@@ -1,8 +1,7 @@
 //! Runs a cell: one end is ours, the other is the packaged program.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::net::{Ipv6Addr, SocketAddr};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use fp_model::Direction;
 use serde_json::Value;
 
 use crate::cell::{Cell, Roles};
+use crate::packaged::PackagedServer;
 
 /// One direction of a test as both ends saw it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +51,7 @@ pub(crate) fn run(cell: &Cell) -> Result<Outcome, String> {
 }
 
 fn with_packaged_server(cell: &Cell) -> Result<Outcome, String> {
-    let server = PackagedServer::start()?;
+    let server = PackagedServer::start(&[])?;
     let outcome = client::run(&cell.plan(server.port), &mut |_| {}, &StopFlag::default());
     outcome.map(|report| of_report(&report)).map_err(|error| error.to_string())
 }
@@ -79,51 +79,6 @@ fn of_report(report: &ClientReport) -> Outcome {
         download: of(Direction::Download),
         server_output: report.server_output.clone(),
         congestion: report.near_congestion.clone(),
-    }
-}
-
-/// The packaged server, for one test.
-struct PackagedServer {
-    process: Child,
-    port: u16,
-}
-
-impl PackagedServer {
-    fn start() -> Result<Self, String> {
-        let port = free_port().map_err(|error| error.to_string())?;
-        let words = ["-s", "-1", "--forceflush", "-p", &port.to_string()];
-        let mut process = Command::new("iperf3")
-            .args(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("iperf3 does not run, install it: {error}"))?;
-        let stdout = process.stdout.take().ok_or("no stdout")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let listens = lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("listening")));
-        // So that it never waits for us to read.
-        thread::spawn(move || lines.for_each(drop));
-        let server = Self { process, port };
-        if listens { Ok(server) } else { Err("iperf3 did not start: install iperf3".into()) }
-    }
-}
-
-/// Of TCP and of UDP, just now: another process would have to take it in this moment.
-fn free_port() -> std::io::Result<u16> {
-    loop {
-        let tcp = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))?;
-        let port = tcp.local_addr()?.port();
-        if UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port)).is_ok() {
-            return Ok(port);
-        }
-    }
-}
-
-impl Drop for PackagedServer {
-    fn drop(&mut self) {
-        // It may have ended long ago.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

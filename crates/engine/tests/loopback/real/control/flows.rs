@@ -1,7 +1,7 @@
 //! What a flow may have of its own: ports, markings, a beginning, a pace.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use fp_model::{
     Pace, Rate, Sample, Step, TcpLoad, Testbed as _, Trial,
 };
 
+use crate::packaged::free_ports;
 use crate::real::control::far_end::{FarEnd, LOOPBACK, connect, flow, frames, tcp, trial};
 
 const BOTH_WAYS: [Direction; 2] = [Direction::Download, Direction::Upload];
@@ -29,19 +30,6 @@ fn series(report: &FlowReport) -> &[Sample] {
 
 fn received_bytes(report: &FlowReport) -> u64 {
     series(report).iter().filter_map(|sample| sample.received_bytes).sum()
-}
-
-/// The first of so many ports that nobody uses, below those that the host gives out itself.
-fn free_ports(count: u16) -> u16 {
-    let is_free = |port: u16| {
-        let any = Ipv6Addr::UNSPECIFIED;
-        TcpListener::bind((any, port)).is_ok() && UdpSocket::bind((any, port)).is_ok()
-    };
-    let begin = 20_000 + (std::process::id() % 1000) as u16 * 8;
-    (begin..32_000)
-        .step_by(8)
-        .find(|first| (*first..first + count).all(is_free))
-        .expect("some ports are free")
 }
 
 /// Whether a socket of this host that has a peer has this local port, by a table of /proc/net.

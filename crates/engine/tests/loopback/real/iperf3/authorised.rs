@@ -1,8 +1,9 @@
 //! Who may test and who may not, with either padding, with the packaged program at either end.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use fp_engine::StopFlag;
 use fp_engine::iperf3::auth::{Authorisation, Credentials, Padding};
@@ -12,6 +13,7 @@ use rsa::RsaPrivateKey;
 use rsa::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
 use rsa::rand_core::OsRng;
 
+use crate::packaged::PackagedServer;
 use crate::real::iperf3::far_side::{Serving, plan};
 
 /// Keys and users in files, removed with it.
@@ -94,38 +96,17 @@ fn the_packaged_client_is_admitted_by_its_password() {
 fn the_packaged_server_admits_us_by_our_password() {
     let keys = Keys::new("packaged-server");
     for (password, is_admitted) in [("rossi", true), ("verdi", false)] {
-        let (mut server, address) = packaged_server(&keys);
+        let path = |name| keys.path(name).display().to_string();
+        let (private, users) = (path("private"), path("users"));
+        let words = ["--rsa-private-key-path", &private, "--authorized-users-path", &users];
+        // With one test it ends, or it is refused and would wait for another.
+        let server = PackagedServer::start(&words).unwrap();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port));
         let plan = ClientPlan {
             credentials: keys.credentials(password, Padding::Pkcs1),
             ..plan(address, Transport::Tcp)
         };
         let outcome = client::run(&plan, &mut |_| {}, &StopFlag::default());
         assert_eq!(outcome.is_ok(), is_admitted, "{outcome:?}");
-        // With one test it ends, or it is refused and would wait for another.
-        let _ = server.kill();
-        server.wait().unwrap();
     }
-}
-
-fn packaged_server(keys: &Keys) -> (Child, std::net::SocketAddr) {
-    use std::io::{BufRead as _, BufReader};
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    let path = |name: &str| -> PathBuf { Path::new(&keys.0).join(name) };
-    let mut server = Command::new("iperf3")
-        .args(["-s", "-1", "--forceflush", "-p", &address.port().to_string()])
-        .arg("--rsa-private-key-path")
-        .arg(path("private"))
-        .arg("--authorized-users-path")
-        .arg(path("users"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let listens = lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("listening")));
-    assert!(listens, "iperf3 did not start: install iperf3");
-    std::thread::spawn(move || lines.for_each(drop));
-    (server, address)
 }

@@ -1,7 +1,6 @@
 //! Trials against a stock iperf3 server: what the testbed reports is what the server counted, and
 //! what the server does not tell is unknown.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,6 +17,8 @@ use fp_model::{
 };
 use serde_json::Value;
 
+use crate::packaged::free_ports;
+
 /// The packaged server, which says what it counted when it ends.
 struct Packaged {
     process: Child,
@@ -26,8 +27,7 @@ struct Packaged {
 
 impl Packaged {
     fn start() -> Self {
-        // Free until somebody else takes it: nobody on this host does so by chance.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_ports(1);
         let words = ["-s", "-J", "--forceflush", "-p", &port.to_string()];
         let mut server = Command::new("iperf3");
         let process = server.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
