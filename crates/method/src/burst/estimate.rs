@@ -37,13 +37,6 @@ pub(super) struct Depth {
     pub(super) refill_bytes_s: f64,
 }
 
-impl Depth {
-    /// Loss that has nothing to do with a bucket falls anywhere, and no bucket explains it.
-    pub(super) fn is_of_a_bucket(&self) -> bool {
-        self.contradictions * 10 <= self.constraints
-    }
-}
-
 /// The depths that contradict the fewest frames of all bursts together, and the middle of them.
 ///
 /// Without loss elsewhere and with exact times none is contradicted: this is the intersection of all

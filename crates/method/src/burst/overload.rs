@@ -20,8 +20,6 @@ use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
 const LINE_FRAMES: u32 = 250;
 const LINE_BURSTS: u32 = 3;
 const LINE_PERIOD: Duration = Duration::from_millis(50);
-/// On a path of which nothing is known a burst may take so long.
-pub(super) const UNKNOWN_LINE_PERIOD: Duration = Duration::from_millis(700);
 /// A host puts frames on a line that takes them at once no faster than this.
 const HOST_FRAMES_S: f64 = 2e6;
 /// Bursts of which more would have to queue before the line are paced, a little faster than the
@@ -161,30 +159,12 @@ pub(super) fn lines(
     directions: &[Direction],
     frame_bytes: u32,
 ) -> Result<Vec<Port>, Abort> {
-    let ports = find_lines(run, directions, frame_bytes)?;
-    for (port, _) in &ports {
-        run.report.steps.push(Step::Line(port.line(frame_bytes)));
-    }
-    Ok(ports.into_iter().map(|(port, _)| port).collect())
-}
-
-/// The same, with what was seen.
-pub(super) fn find_lines(
-    run: &mut Run<'_>,
-    directions: &[Direction],
-    frame_bytes: u32,
-) -> Result<Vec<(Port, Seen)>, Abort> {
-    let (bursts, period) = match run.plan.goal {
-        Goal::Verify { .. } => (LINE_BURSTS, LINE_PERIOD),
-        Goal::Discover => (1, UNKNOWN_LINE_PERIOD),
-    };
-    let (frames_per_burst, rate_l1) = (LINE_FRAMES, None);
     let load = BurstsLoad {
         frame_bytes,
-        frames_per_burst,
-        bursts,
-        period,
-        rate_l1,
+        frames_per_burst: LINE_FRAMES,
+        bursts: LINE_BURSTS,
+        period: LINE_PERIOD,
+        rate_l1: None,
         spacing: BurstSpacing::OnSchedule,
     };
     let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
@@ -200,9 +180,13 @@ pub(super) fn find_lines(
                 LINE_FRAMES * load.bursts
             ))
         })?;
-        Ok((Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s }, seen))
+        Ok(Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s })
     };
-    directions.iter().zip(seen).map(port).collect()
+    let ports = directions.iter().zip(seen).map(port).collect::<Result<Vec<_>, _>>()?;
+    for port in &ports {
+        run.report.steps.push(Step::Line(port.line(frame_bytes)));
+    }
+    Ok(ports)
 }
 
 /// What bursts show that no emulated network has spoilt: one that is late lets frames go in clumps,
@@ -226,11 +210,6 @@ fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>
 /// The time in which the fastest burst arrived.
 fn shortest(seen: &Seen) -> Duration {
     seen.report.bursts.iter().filter_map(BurstReport::arrived_in).min().unwrap_or_default()
-}
-
-/// How long the frames that measure a line take on it.
-pub(super) fn lines_last(slot_s: f64) -> Duration {
-    Duration::from_secs_f64((f64::from(LINE_FRAMES * LINE_BURSTS) * slot_s).min(60.0))
 }
 
 /// Measures what passes of an overload in each direction, and a first estimate of the depth of its

@@ -43,8 +43,6 @@ pub(super) struct Passage {
     pub(super) frames: u32,
     /// From the first to the last frame, at the sender.
     pub(super) sent_in: f64,
-    /// By how much at most the sender was behind the burst's rate.
-    pub(super) behind: f64,
     pub(super) curve: Vec<Point>,
 }
 
@@ -91,7 +89,7 @@ impl Passage {
         let sent_in = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
         let frames = burst.sent_frames.saturating_sub(begin);
         let sent_in = sent_in * share_of(frames, burst.sent_frames);
-        Self { spans, frames, sent_in, behind: burst.behind.as_secs_f64(), curve }
+        Self { spans, frames, sent_in, curve }
     }
 
     /// The same burst, had it ended with its `spans`th span.
@@ -184,13 +182,6 @@ impl Passage {
         let least = beyond.get(twentieth)?;
         let most = beyond.get(beyond.len().checked_sub(twentieth + 1)?)?;
         Some(most - least)
-    }
-
-    /// How many frames passed from the first admission to the last.
-    pub(super) fn admitted(&self) -> f64 {
-        let admissions = self.admissions();
-        let ends = admissions.first().zip(admissions.last());
-        ends.map_or(0.0, |((_, first), (_, last))| last - first)
     }
 }
 

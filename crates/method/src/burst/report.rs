@@ -159,16 +159,6 @@ pub struct Bounds {
     pub at_most: f64,
 }
 
-impl Bounds {
-    pub(super) const fn scaled(self, factor: f64) -> Self {
-        Self {
-            estimate: self.estimate * factor,
-            at_least: self.at_least * factor,
-            at_most: self.at_most * factor,
-        }
-    }
-}
-
 /// What stands in one direction of an unknown path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discovery {
@@ -208,6 +198,11 @@ pub enum Discovered {
         /// The longest that a frame waited.
         delay: Duration,
         loss_percent: f64,
+    },
+    /// Something limits, and what it is cannot be told.
+    Unknown {
+        /// Layer 2.
+        rate_bps: Bounds,
     },
 }
 

@@ -223,6 +223,14 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
             );
             ("shaper_found", text)
         }
+        Discovered::Unknown { rate_bps } => {
+            let text = format!(
+                "{direction}: something limits to about {}, and whether it drops or holds back what \
+                 exceeds it cannot be told",
+                mbps(Rate::bps(rate_bps.estimate as u64))
+            );
+            ("limit_unknown", text)
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! Frames of a burst that waited: for how long, behind which bucket, and at which rate they came.
+//! Frames of a burst that waited: for how long, and at which rate they came behind the bucket.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::estimate::{Refill, spread};
+use super::estimate::Refill;
+use super::median;
 use super::passage::{Passage, Point, slope};
-use super::{Bounds, median};
 
 /// How exactly an arrival is known.
 pub(super) const ARRIVAL_S: f64 = 10e-6;
@@ -83,7 +83,6 @@ fn stalled(curve: &[Point], slot_s: f64, long_s: f64) -> Vec<f64> {
 /// Frames that were held back and came one after the other, in frames.
 pub(super) struct Held {
     pub(super) refill: Refill,
-    pub(super) bucket_frames: Bounds,
     /// Seconds.
     pub(super) waited: f64,
 }
@@ -103,11 +102,7 @@ fn behind_the_bucket(curve: &[Point], pace_s: f64) -> Option<&[Point]> {
     curve.get(from..)
 }
 
-/// The rate at which the frames behind the bucket came, and the bucket that let the frames before it go.
-///
-/// A bucket of `B` bytes that is full when the first frame comes has let `B` and the refill since
-/// then go when it lets a frame go that waited: the straight line through those begins, at the first
-/// frame, with `B`.
+/// The rate at which the frames behind the bucket came, and for how long the last one had waited.
 pub(super) fn held_back(burst: &Passage, slot_s: f64, pace_s: f64) -> Option<Held> {
     let begin = burst.curve.first()?.at;
     let late = behind_the_bucket(&burst.curve, pace_s)?;
@@ -116,18 +111,8 @@ pub(super) fn held_back(burst: &Passage, slot_s: f64, pace_s: f64) -> Option<Hel
     let frames_s = slope(&points)?;
     let last = late.last()?;
     let (at, watched) = (last.at - begin, last.at - late.first()?.at);
-    // The earlier ones, which the slope's error moves less.
-    let early = &points[..points.len().div_ceil(2)];
-    let at_once: Vec<f64> = early.iter().map(|(at, count)| count - frames_s * at).collect();
-    let off = frames_s * (slot_s + ARRIVAL_S) + spread(at_once.clone());
-    let frames = median(at_once)?.max(0.0);
     Some(Held {
         refill: Refill { bytes_s: frames_s, uncertainty: (slot_s + 20e-6) / watched.max(1e-6) },
-        bucket_frames: Bounds {
-            estimate: frames,
-            at_least: (frames - off).max(0.0),
-            at_most: frames + off,
-        },
         waited: at - f64::from(last.frame) * slot_s.min(burst.sent_spacing()),
     })
 }

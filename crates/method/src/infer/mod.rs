@@ -1,4 +1,6 @@
 //! What a path is, from what became of the frames that were offered to it: models of few parameters,
 //! each figure with the interval that holds the truth in 95 of 100 cases.
 
+pub(crate) mod bucket;
 pub(crate) mod rate;
+pub(crate) mod search;

@@ -90,7 +90,7 @@ pub(crate) struct Quiet {
     /// Standard deviation of the delays of its slices.
     scatter: f64,
     /// From the shortest delay to the longest.
-    range: f64,
+    pub(crate) range: f64,
     reordered: bool,
 }
 
@@ -112,6 +112,9 @@ pub(crate) struct Estimate {
     pub(crate) at_most: f64,
     /// By how much the delay had grown.
     pub(crate) delay: Duration,
+    /// By how much it exceeds that of a quiet time just above the rate, and the error of that, in
+    /// seconds.
+    pub(crate) waits: (f64, f64),
     /// More was dropped than at any rate: what forgives was at its end.
     pub(crate) drops: bool,
     /// Frames that what forgives held, at least, as far as it was seen.
@@ -222,6 +225,21 @@ impl Train {
 
     fn that_arrived(&self, of: Range<usize>) -> impl DoubleEndedIterator<Item = &Slice> {
         self.slices[of].iter().filter(|slice| slice.arrived > 0.0)
+    }
+
+    /// Frames that had arrived by the middle of each slice, and when that was.
+    pub(crate) fn curve(&self) -> Vec<(f64, f64)> {
+        let mut before = 0.0;
+        let point = |slice: &Slice| {
+            before += slice.arrived;
+            (slice.arrived_at, before - (slice.arrived - 1.0) / 2.0)
+        };
+        self.that_arrived(self.whole()).map(point).collect()
+    }
+
+    /// When the first frame left, and how long the frames of some slices were under way in the mean.
+    pub(crate) fn under_way(&self, of: Range<usize>) -> Option<f64> {
+        self.delay(of).map(|delay| delay.mean)
     }
 
     /// What came through, by the times of arrival.
@@ -452,8 +470,18 @@ impl Quiet {
 
     /// The variance of a count of lost frames, relative to that of independent ones: of runs of a
     /// mean length `b` that is distributed geometrically, `2·b − 1`.
-    fn spread(&self) -> f64 {
+    pub(crate) fn spread(&self) -> f64 {
         (2.0 * self.lost / self.loss_events.max(1.0) - 1.0).max(1.0)
+    }
+
+    /// How long frames are under way, in seconds.
+    pub(crate) const fn delay(&self) -> f64 {
+        self.delay.mean
+    }
+
+    /// Standard deviation of the delay of a frame, at most: of one that is spread evenly.
+    pub(crate) fn scatter(&self) -> f64 {
+        self.range / libm::sqrt(12.0)
     }
 
     /// The interval of the loss.
@@ -471,7 +499,7 @@ impl Quiet {
     }
 
     /// The most that may be lost at this rate: of `n` frames without a loss, three in `n`.
-    fn loss_at_most(&self) -> f64 {
+    pub(crate) fn loss_at_most(&self) -> f64 {
         match self.lost > 0.0 {
             true => self.loss(),
             false => 3.0 / self.frames.max(3.0),
@@ -488,6 +516,16 @@ impl Quiet {
         // A sixth's times are spread evenly, which a mean of few slices knows half as well again.
         let timed = 1.5 * jitter / through.span.max(CLOCK_STEP);
         libm::sqrt(counted * counted + chance * chance + timed * timed)
+    }
+}
+
+#[cfg(test)]
+impl Quiet {
+    /// Of so many frames, of which so many were lost one by one.
+    pub(crate) const fn that_lost(frames: f64, lost: f64) -> Self {
+        let delay = Mean { mean: 0.01, error: 0.0 };
+        let (scatter, range) = (0.0, 0.0);
+        Self { bps: 1e6, frames, lost, loss_events: lost, delay, scatter, range, reordered: false }
     }
 }
 
@@ -513,6 +551,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         at_least: bps * (1.0 - error),
         at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
         delay: Duration::from_secs_f64(waits.end.mean.max(waits.over).max(0.0)),
+        waits: (waits.end.mean, waits.end.error),
         drops,
         held: (held.mean - held.error).max(0.0) / train.frame_bits,
         draining,
@@ -683,6 +722,21 @@ impl<'a> Look<'a> {
 }
 
 impl Estimate {
+    /// Nothing is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        kind: Kind::Unknown,
+        bps: 0.0,
+        at_least: 0.0,
+        at_most: f64::INFINITY,
+        delay: Duration::ZERO,
+        waits: (0.0, f64::INFINITY),
+        drops: true,
+        held: 0.0,
+        draining: false,
+        too_slow: false,
+        falling: false,
+    };
+
     /// With what came through of denser frames, where that is more. Says whether it certainly was.
     pub(crate) fn raise(&mut self, through: &Through, quiet: &Quiet) -> bool {
         let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
@@ -701,7 +755,7 @@ impl Estimate {
 }
 
 /// Two hosts' clocks that nobody steers run up to 100 parts in a million fast or slow, each.
-const CLOCKS_APART: f64 = 200e-6;
+pub(crate) const CLOCKS_APART: f64 = 200e-6;
 
 /// Where the most had come through beyond a rate.
 struct Place {

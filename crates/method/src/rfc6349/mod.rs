@@ -14,10 +14,9 @@ mod windows;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{
-    Abort, Direction, FlowReport, FramesReport, Observation, TcpReport, Testbed, Trial,
-};
+use fp_model::{Abort, Direction, FlowReport, Observation, TcpReport, Testbed, Trial};
 
+use crate::infer::search::{Offers, Stream};
 use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
 use crate::watched::Watched;
@@ -98,24 +97,13 @@ impl Run<'_> {
     }
 }
 
-/// One trial of frames, with what the ends themselves dropped of it.
-struct Stream {
-    seen: FramesReport,
-    dropped_frames: u64,
-}
+impl Offers for Run<'_> {
+    fn offer(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        self.beyond_the_tester(trial)
+    }
 
-impl Stream {
-    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
-    /// none of those that arrived, but for this share.
-    fn is_sound(&self, steady: Duration, tolerated: f64) -> bool {
-        let Self { seen, dropped_frames, .. } = self;
-        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
-        let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
-        // The last frame's own share of the time is that of frames in the mean.
-        let one_frame = 1.0 / seen.planned_frames.max(1) as f64;
-        unsent as f64 <= tolerated * seen.planned_frames as f64
-            && (stretch - 1.0).abs() <= tolerated + one_frame
-            && *dropped_frames as f64 <= tolerated * seen.received_frames as f64
+    fn count(&mut self, stream: &Stream) {
+        self.health.add_stream(stream);
     }
 }
 
@@ -177,13 +165,6 @@ impl Health {
 }
 
 /// The parts of an observation, each in the kind that the trial asked for.
-fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, Abort> {
-    match seen.flows.as_slice() {
-        [FlowReport::Frames(frames)] => Ok(frames),
-        _ => Err(mismatch(trial)),
-    }
-}
-
 fn tcp<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a TcpReport>, Abort> {
     let report = |flow: &'a FlowReport| match flow {
         FlowReport::Tcp(tcp) => Ok(tcp),

@@ -154,6 +154,11 @@ fn found(found: &Discovered) -> Value {
             add(&mut fields, self::charge(charge));
             fields
         }
+        Discovered::Unknown { rate_bps } => {
+            let mut fields = json!({"found": "unknown"});
+            add(&mut fields, bounds("rate_bps", rate_bps));
+            fields
+        }
     }
 }
 

@@ -169,6 +169,9 @@ fn discovery(out: &mut String, step: &Discovery) {
             let delay = duration(*delay);
             say("queue", format!("frames waited up to {delay}, {loss_percent:.2} % were lost"));
         }
+        Discovered::Unknown { rate_bps } => {
+            say("a limit", format!("{}, of which kind is not known", rate_between(rate_bps)));
+        }
     }
     let (trials, sending) = (step.trials, duration(step.sending));
     say("found by", format!("{trials} trials, {sending} of sending"));

@@ -1,45 +1,47 @@
 //! Discovery of what stands in an unknown path: a policer, a shaper, or nothing but a line.
 //!
-//! One burst that is longer than the bucket shows everything at once: the frames that pass before
-//! the first drop are the bucket, those that pass afterwards come at the CIR, and a second frame
-//! length tells what of a frame is counted. A shaper lets the same burst through and makes it wait.
+//! The search for a bottleneck says what limits, at which rate, and what is lost below it. A policer's
+//! buckets then follow from what became of each frame of two trains that meet them full, one of long
+//! frames and one of short ones, which also tell what a frame is charged. A queue in front of a line
+//! is told from a shaper's by what it lets go at once and by what it counts of a frame.
 
-mod apart;
-mod buckets;
-mod charge;
 mod policer;
-mod second;
-mod shaper;
-mod shows;
+mod queue;
 
 use alloc::format;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstReport, BurstsLoad, Direction};
+use fp_model::{
+    Abort, BurstSpacing, BurstsLoad, Direction, Layer, Observation, PacketLayout, Rate, Trial,
+};
 
-use super::estimate::{Depth, Refill};
-use super::overload::{self, Port};
-use super::passage::Passage;
-use super::{Bounds, Discovered, Discovery, Lengths, Offer, Run, Seen, Step, arrived_frames};
+use super::passage::{Passage, slope, spacing};
+use super::{Bounds, Charge, Discovered, Discovery, Lengths, Offer, Run, Seen, Step};
+use crate::infer::bucket::Within;
+use crate::infer::rate::{Estimate, Kind, Quiet};
+use crate::infer::search::{Finder, Limits, Offers, Search, Stream};
 use crate::path::settle;
-use shaper::before_a_shaper;
-use shows::Shows;
 
-/// Bursts of these lengths, until one has emptied the bucket.
-const LASTS: [Duration; 4] = [
-    Duration::from_millis(25),
-    Duration::from_millis(100),
-    Duration::from_millis(400),
-    Duration::from_millis(1600),
-];
-/// For a bucket of which nothing is known to be full.
-const UNKNOWN_IDLE: Duration = Duration::from_millis(300);
-/// A burst of which fewer frames arrive in time is sent again after such a pause.
-const ARRIVED_MIN: u64 = 3;
-const SLOW_QUEUE: Duration = Duration::from_secs(3);
-/// What is not asked for is left out if it would take longer in all, with some 1.5 s for path MTU and
-/// round trip before: ten seconds are a goal, but for buckets that take as long to fill.
-const TAKES_MAX: Duration = Duration::from_millis(8500);
+/// Enough to draw a line through, and few enough for the queue of any port.
+const LINE_FRAMES: u32 = 250;
+/// On a path of which nothing is known they may take so long.
+const LINE_LASTS: Duration = Duration::from_millis(700);
+/// No faster rate is looked for.
+const LIMIT_L2: f64 = 1e10;
+/// Short frames, of which a host still sends so many in a second in time.
+const SHORT_FRAMES_S: f64 = 150_000.0;
+const SHORT_FRAME: u32 = 128;
+
+impl Offers for Run<'_> {
+    fn offer(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        self.bed.run(trial)
+    }
+
+    fn count(&mut self, stream: &Stream) {
+        self.health.arrived_frames += stream.seen.received_frames;
+        self.health.dropped_frames += stream.dropped_frames;
+    }
+}
 
 /// Finds out what stands in one direction.
 pub(super) fn discover(
@@ -48,159 +50,193 @@ pub(super) fn discover(
     lengths: &Lengths,
 ) -> Result<(), Abort> {
     let frame_bytes = lengths.longest;
-    let ports = overload::find_lines(run, &[direction], frame_bytes)?;
-    let Some((slowest, seen)) = ports.into_iter().next() else { return Ok(()) };
-    let port = before_a_shaper(&seen, slowest, frame_bytes);
-    let mut drawn = Drawn::default();
-    let (sending, takes) = (Duration::ZERO, overload::UNKNOWN_LINE_PERIOD + settle(run.rtt));
-    drawn.add(&seen, takes);
-    let mut search = Search { run, port, frame_bytes, trials: 1, sending, takes, drawn };
-    // What the first bursts may have left in a queue goes first.
-    let idle = UNKNOWN_IDLE + overload::lines_last(slowest.slot_s(frame_bytes));
-    let found = search.search(lengths, idle)?;
-    let Search { trials, sending, .. } = search;
-    let line_l1 = port.line(frame_bytes).rate_l1;
+    let search = Search {
+        direction,
+        family: run.plan.family,
+        dscp: run.plan.dscp,
+        vlan_tags: run.plan.vlan_tags,
+        frame_bytes,
+        rtt: run.rtt,
+        limit_l2: LIMIT_L2,
+        sold_l2: None,
+        trial: None,
+    };
+    let (sending, queued) = (Duration::ZERO, Duration::ZERO);
+    let mut look = Look { run, search, direction, frame_bytes, trials: 0, sending, queued };
+    let line_slot = look.line()?;
+    let mut finder = Finder::new(look.run, search);
+    let limits = finder.find()?;
+    if let Limits::Found(found, _) = &limits {
+        let slot_bps = line_slot.map_or(0.0, |slot| 8.0 * f64::from(frame_bytes) / slot);
+        look.queued = finder.queued(found.bps.max(slot_bps));
+    }
+    (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
+    let found = look.found(limits, line_slot, lengths)?;
+    let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
+    let line_bps = match (&found, limits) {
+        // Frames that wait come as fast as the line sends them.
+        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
+            found.bps * on_the_line / (8.0 * f64::from(frame_bytes))
+        }
+        (_, Limits::NotReached(bps)) => bps * on_the_line / (8.0 * f64::from(frame_bytes)),
+        _ => line_slot.map_or(0.0, |slot_s| on_the_line / slot_s),
+    };
+    let (trials, sending) = (look.trials, look.sending);
+    let line_l1 = Rate::bps(line_bps as u64);
     let step = Discovery { direction, line_l1, found, trials, sending };
     run.report.steps.push(Step::Discovery(step));
     Ok(())
 }
 
-struct Search<'a, 'b> {
+struct Look<'a, 'b> {
     run: &'a mut Run<'b>,
-    port: Port,
+    search: Search,
+    direction: Direction,
     /// The longest.
     frame_bytes: u32,
     trials: u32,
     sending: Duration,
-    /// All trials so far, their pauses included.
-    takes: Duration,
-    drawn: Drawn,
+    /// What was sent last may still be queued for so long.
+    queued: Duration,
 }
 
-/// Frames that came out of a bucket until it refused the first. It was full when the run began unless
-/// somebody else uses it, and is as deep as these frames are more than what came back meanwhile.
-#[derive(Debug, Default)]
-struct Drawn {
+/// A train of frames of one length, faster than what limits, after a pause.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    frame_bytes: u32,
     frames: u32,
-    /// From the first of them to now, about.
-    since: Duration,
-    is_empty: bool,
+    /// In a second; as fast as the host can where there is none.
+    frames_s: Option<f64>,
+    pause: Duration,
+    /// How long what was queued takes to leave, at most.
+    queued: Duration,
 }
 
-impl Drawn {
-    /// The bursts of a trial that takes so long.
-    fn add(&mut self, seen: &Seen, takes: Duration) {
-        for burst in Passage::of_all(seen) {
-            if self.is_empty {
-                return;
-            }
-            let whole = burst.spans.first().filter(|span| span.first == 0);
-            let frames = whole.map_or(0, |span| span.frames);
-            self.frames += frames;
-            self.is_empty = frames < burst.frames;
-        }
-        if !self.is_empty {
-            self.since += takes;
-        }
-    }
-
-    /// How many frames were in it, if `frames_s` come back in a second; no more than there were.
-    fn depth_frames(&self, frames_s: f64) -> f64 {
-        f64::from(self.frames) - frames_s * self.since.as_secs_f64()
-    }
-}
-
-impl Search<'_, '_> {
-    fn search(&mut self, lengths: &Lengths, mut idle: Duration) -> Result<Discovered, Abort> {
-        let (mut last, mut waited) = (None, false);
-        for lasts in LASTS {
-            let seen = self.burst(self.frame_bytes, lasts, 1, idle)?;
-            match self.shows(&seen) {
-                Shows::Policer(buckets) => return self.policer(lengths, buckets),
-                // Once may have been a stall of the receiver.
-                Shows::Waiting if waited => return self.shaper(lengths, &seen),
-                Shows::LongWaiting => return self.shaper(lengths, &seen),
-                Shows::Waiting => waited = true,
-                Shows::Nothing => waited = false,
-            }
-            idle = UNKNOWN_IDLE
-                + match waited {
-                    true => self.queued(&seen),
-                    // Behind a queue that earlier bursts filled.
-                    false if arrived_frames(&seen.report) < ARRIVED_MIN => SLOW_QUEUE,
-                    false => Duration::ZERO,
-                };
-            last = Some(seen);
-        }
-        match last {
-            Some(seen) => self.line_or_shaper(lengths, &seen),
-            None => Ok(Discovered::NoPolicer { sent_bytes: 0, loss_percent: 0.0 }),
-        }
-    }
-
-    /// Bursts of about `lasts`, as fast as the line takes them, apart by as much time as `idle`.
-    fn burst(
+impl Look<'_, '_> {
+    fn found(
         &mut self,
-        frame_bytes: u32,
-        lasts: Duration,
-        bursts: u32,
-        idle: Duration,
-    ) -> Result<Seen, Abort> {
-        let mut load = self.port.load(frame_bytes, lasts);
-        load.bursts = bursts;
-        load.period += if bursts > 1 { idle } else { Duration::ZERO };
-        self.trial(&format!("bursts of {:.1} ms", lasts.as_secs_f64() * 1e3), load, idle)
+        limits: Limits,
+        line_slot: Option<f64>,
+        lengths: &Lengths,
+    ) -> Result<Discovered, Abort> {
+        let sent_bytes = |bps: f64| bps as u64 / 8;
+        Ok(match limits {
+            Limits::NotReached(bps) => {
+                Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss_percent: 0.0 }
+            }
+            Limits::Unknown { bps, at_least, at_most } => {
+                let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
+                let mut finder = Finder::new(self.run, self.search);
+                let quiet = finder.quiet(at_least / 2.0)?;
+                self.trials += finder.trials;
+                self.sending += finder.spent;
+                match quiet {
+                    Some(quiet) => self.policer(&found, &quiet, line_slot, lengths)?,
+                    None => unknown(&found),
+                }
+            }
+            Limits::Found(found, quiet) => match found.kind {
+                Kind::Policer | Kind::Unknown => {
+                    self.policer(&found, &quiet, line_slot, lengths)?
+                }
+                Kind::Queue => self.queue(&found, &quiet, line_slot, lengths)?,
+            },
+        })
     }
 
-    /// One trial of bursts after `idle`.
-    fn trial(&mut self, of: &str, load: BurstsLoad, idle: Duration) -> Result<Seen, Abort> {
-        let direction = self.port.direction;
-        self.trials += 1;
-        let sending = load.period * load.bursts + idle;
-        let takes = sending + self.settle();
-        (self.sending, self.takes) = (self.sending + sending, self.takes + takes);
-        let name = format!("discovery, {direction}: {of}");
-        let seen = self.run.bursts(name, &[Offer { direction, load }], idle)?;
-        let seen = seen.into_iter().next().ok_or_else(|| {
-            Abort::Testbed(format!("{direction}: a trial of bursts brought no observation"))
-        })?;
-        self.drawn.add(&seen, takes);
-        Ok(seen)
+    /// Seconds from one frame to the next on the slowest line, by frames that the sender does not hold
+    /// back; `None` where too few arrive to tell.
+    fn line(&mut self) -> Result<Option<f64>, Abort> {
+        let (frames, frame_bytes) = (LINE_FRAMES, self.frame_bytes);
+        let (pause, queued) = (Duration::ZERO, LINE_LASTS);
+        let seen = self.burst(Burst { frame_bytes, frames, frames_s: None, pause, queued })?;
+        let burst = seen.report.bursts.first();
+        Ok(burst
+            .and_then(|burst| spacing(&Passage::of(burst, |_| true)))
+            .filter(|slot| *slot > 0.0))
     }
 
-    /// Nothing is sent for so long after a trial.
-    fn settle(&self) -> Duration {
-        settle(self.run.rtt)
-    }
-
-    /// Whether something that takes so long may still be tried.
-    fn has_time_for(&self, takes: Duration) -> bool {
-        self.takes + takes <= TAKES_MAX
-    }
-
-    fn slot_s(&self) -> f64 {
-        self.port.slot_s(self.frame_bytes)
-    }
-
-    fn no_policer(&self, seen: &Seen) -> Discovered {
-        let sum = |frames: fn(&BurstReport) -> u32| -> u64 {
-            seen.report.bursts.iter().map(|burst| u64::from(frames(burst))).sum()
+    /// Sends one burst.
+    fn burst(&mut self, burst: Burst) -> Result<Seen, Abort> {
+        let Burst { frame_bytes, frames, frames_s, pause, queued } = burst;
+        let pause = pause + core::mem::take(&mut self.queued);
+        let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
+        let lasts = seconds(f64::from(frames) / frames_s.unwrap_or(1e12));
+        let load = BurstsLoad {
+            frame_bytes,
+            frames_per_burst: frames,
+            bursts: 1,
+            period: lasts + queued.max(Duration::from_millis(1)),
+            rate_l1: frames_s.map(|frames_s| Rate::bps((frames_s * on_the_line) as u64)),
+            spacing: BurstSpacing::OnSchedule,
         };
-        let (sent, received) = (sum(|burst| burst.sent_frames), sum(|burst| burst.received_frames));
-        let lost = sent.saturating_sub(received);
-        Discovered::NoPolicer {
-            sent_bytes: sent * u64::from(self.frame_bytes),
-            loss_percent: 100.0 * lost as f64 / sent.max(1) as f64,
-        }
+        let direction = self.direction;
+        let name = format!("discovery, {direction}: {frames} frames of {frame_bytes} bytes");
+        self.trials += 1;
+        self.sending += load.period + pause + settle(self.run.rtt);
+        let seen = self.run.bursts(name, &[Offer { direction, load }], pause)?;
+        seen.into_iter().next().ok_or_else(|| {
+            Abort::Testbed(format!("{direction}: a trial of bursts brought no observation"))
+        })
+    }
+
+    /// The shortest frames, of `least_bytes` at least, of which the host sends so many bytes in a
+    /// second in time.
+    fn short_frame(&self, lengths: &Lengths, bytes_s: f64) -> u32 {
+        let least = lengths.tested.iter().copied().min().unwrap_or(SHORT_FRAME);
+        (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32)
+            .max(SHORT_FRAME)
+            .max(least)
+            .min(self.frame_bytes * 2 / 3)
+    }
+
+    /// Ways of counting a frame, and what each adds to its bytes.
+    fn layers(&self) -> [(Layer, i32); 4] {
+        [
+            (Layer::L2, 0),
+            (Layer::L2, -4),
+            (Layer::L3, -(self.run.plan.framing_bytes() as i32)),
+            (Layer::L1, PacketLayout::ETHERNET_L1_OVERHEAD as i32),
+        ]
+    }
+
+    /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
+    /// cost the same bytes, `f·(L + o)`. The layer is known where one alone lies between the bounds.
+    fn charge(&self, short: (f64, Within), long: (f64, Within)) -> Charge {
+        let offset = |short_s: f64, long_s: f64| {
+            (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
+        };
+        let estimate = offset(short.1.middle, long.1.middle);
+        let at_least = offset(short.1.to, long.1.from);
+        let at_most = offset(short.1.from, long.1.to);
+        let fits = |(_, bytes): &&(Layer, i32)| {
+            (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(*bytes))
+        };
+        let layers = self.layers();
+        let mut fitting = layers.iter().filter(fits);
+        let layer = fitting.next().copied().filter(|_| fitting.next().is_none());
+        Charge { offset_bytes: Bounds { estimate, at_least, at_most }, layer }
+    }
+
+    /// What a frame of such a length is charged, as far as that is known.
+    fn charged(&self, frame_bytes: u32, charge: &Charge) -> f64 {
+        f64::from(frame_bytes) + charge.layer.map_or(0.0, |(_, bytes)| f64::from(bytes))
     }
 }
 
-fn rate_bounds(refill: Refill) -> Bounds {
-    let off = refill.bytes_s * refill.uncertainty;
-    let estimate = refill.bytes_s;
-    Bounds { estimate, at_least: estimate - off, at_most: estimate + off }
+/// Rates are of whole bits and times of whole nanoseconds: an offset is known no better than to this.
+const OFFSET_GRAIN: f64 = 0.2;
+
+fn unknown(found: &Estimate) -> Discovered {
+    let Estimate { bps, at_least, at_most, .. } = *found;
+    Discovered::Unknown { rate_bps: Bounds { estimate: bps, at_least, at_most } }
 }
 
-const fn depth_bounds(depth: &Depth) -> Bounds {
-    Bounds { estimate: depth.bytes, at_least: depth.at_least, at_most: depth.below }
+const fn bounds(within: Within) -> Bounds {
+    Bounds { estimate: within.middle, at_least: within.from, at_most: within.to }
+}
+
+/// A time that was computed, within what may be waited for.
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.0, 100.0) } else { 100.0 })
 }

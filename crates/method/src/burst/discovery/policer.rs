@@ -1,165 +1,392 @@
-//! A policer, refined: the rate by long bursts, the depth by short ones.
+//! A policer's buckets, by what became of each frame of trains that meet them full.
 
-use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstSpacing, BurstsLoad};
+use fp_model::{BurstReport, Dscp};
 
-use super::apart::{Apart, Looking, as_two_buckets};
-use super::buckets::{Buckets, excess, marked};
-use super::{Search, Seen, depth_bounds, rate_bounds};
-use crate::burst::estimate;
-use crate::burst::passage::Passage;
-use crate::burst::{Alone, Bounds, Charge, Discovered, Lengths, overload, policing};
+use super::{
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Lengths, Look, Passage, Quiet, Seen,
+    bounds, settle, slope, unknown,
+};
+use crate::burst::SecondBucket;
+use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
+use crate::infer::rate::Kind;
 
-/// A bucket of which a first idea is known is given so much of the time that it takes to fill, one
-/// that takes long so much, and one that was not full the next time so much of the last pause.
-const REFILLED: f64 = 1.6;
-const REFILLED_SLOWLY: f64 = 1.25;
-const NOT_FULL: f64 = 2.0;
-/// A pause that brings more than what was found by this share has met the bucket full.
-const SURELY_FULL: f64 = 0.9;
-/// A bucket that had been deeper by more than this share and two frames was not full.
-pub(super) const DEEPER: f64 = 1.03;
-const DEEPER_FRAMES: f64 = 2.0;
-/// Waited at most for a bucket to be full again.
-const IDLE_MAX: Duration = Duration::from_secs(30);
-/// Bursts in which the bucket is measured.
-pub(super) const REFINE_BURSTS: u32 = 5;
-const REFINE_LAST_S: f64 = 1.0;
-const REFINEMENTS: u32 = 4;
-/// Of a bucket that takes longer to fill no stall of the sender hides much, and one burst shows its
-/// depth: it wins a hundredth in a stall of 3 ms.
-const SLOW: Duration = Duration::from_millis(300);
-/// Bursts that show the depth of the bucket.
-const SHORT_BURSTS_LAST: Duration = Duration::from_millis(1200);
-const SHORT_BURSTS_MIN: u32 = 1;
-const SHORT_BURSTS_MAX: u32 = 40;
+/// A train has about so many frames: its rate is known to one part in as many.
+const FRAMES: f64 = 10_000.0;
+const FRAMES_MAX: f64 = 100_000.0;
+/// Of an empty bucket so many are watched, or for so long.
+const REFILLS: f64 = 100.0;
+const WATCHED_S: f64 = 0.1;
+/// Frames come so much faster than the bucket refills, at least where a line allows it.
+const FASTER: f64 = 3.0;
+/// Below a line's rate it queues nothing.
+const BELOW_THE_LINE: f64 = 0.97;
+/// A pause longer than a bucket takes to fill by this share has filled it.
+const SURELY_FULL: f64 = 1.05;
+/// What takes longer to fill, or to empty, is known by a bound only.
+const PAUSE_MAX: Duration = Duration::from_secs(40);
+const TRIES: u32 = 6;
+/// A bucket of which nothing shows is looked for no longer than this.
+const BUDGET: Duration = Duration::from_secs(20);
+/// So often a train that no bucket explains is sent again, a third as much faster than the bucket.
+const SLOWER: u32 = 2;
+/// A bucket of more frames is measured with the longest alone.
+const MANY_FRAMES: f64 = 60.0;
+/// A sender that is later, in frames that the bucket wins meanwhile, says little.
+const LATE_FRAMES: f64 = 0.5;
+/// Odds of 20 to 1 decide.
+const DECIDES: f64 = 3.0;
 
-/// A policer as bursts have shown it that were to meet it full.
-struct Refined {
-    buckets: Buckets,
+/// What a train of one length shows.
+struct Measured {
+    frame_bytes: u32,
+    fates: Fates,
+    quiet: Quiet,
     seen: Seen,
-    /// `false` of one that takes too long to fill.
+    /// With losses before the bucket and behind it.
+    fits: [Option<Bucket>; 2],
+    passes: Within,
+    /// By how much longer than the first frames the last ones were under way, and three standard
+    /// errors of that, in seconds.
+    waited: (f64, f64),
+    /// The bucket was full when the train began.
     was_full: bool,
 }
 
-impl Search<'_, '_> {
-    /// Refines what one burst has shown of a policer; here in frames.
+impl Look<'_, '_> {
     pub(super) fn policer(
         &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+        line_slot: Option<f64>,
         lengths: &Lengths,
-        first: Buckets,
     ) -> Result<Discovered, Abort> {
-        let frames = first.frames;
-        let at_first = first.at_least(self.drawn.depth_frames(first.refill.bytes_s));
-        let Some(refined) = self.refine(at_first, frames)? else { return self.nothing_to_refine() };
-        let Refined { buckets, seen, .. } = &refined;
-        let (charge, short_frames) = self.charge(lengths, buckets)?;
-        let apart = match short_frames.filter(|_| refined.was_full && marked(seen).is_empty()) {
-            Some(short_frames) => {
-                self.second_bucket(Looking::new(self, short_frames, &charge, buckets, frames))?
+        let long_bytes = f64::from(self.frame_bytes);
+        let frames_s = found.bps / (8.0 * long_bytes);
+        let line = line_slot.map_or(f64::INFINITY, |slot| 1.0 / slot);
+        let held = 1.5 * found.held + 5.0;
+        let Some(long) = self.measure(self.frame_bytes, frames_s, held, line, true, quiet)? else {
+            return Ok(unknown(found));
+        };
+        if found.kind == Kind::Unknown {
+            match long.waits(found) {
+                Kind::Policer => {}
+                Kind::Queue => {
+                    let delay = super::seconds(long.waited.0);
+                    let kind = Kind::Queue;
+                    return self.queue(
+                        &Estimate { kind, delay, ..*found },
+                        quiet,
+                        line_slot,
+                        lengths,
+                    );
+                }
+                Kind::Unknown => return Ok(unknown(found)),
             }
-            None => Apart::NotLooked,
-        };
-        let alone = match apart {
-            Apart::Two(two) => return Ok(as_two_buckets(&two, charge)),
-            Apart::One(alone) => Some(alone),
-            Apart::NotLooked => None,
-        };
-        let short = match buckets.refilled_after() > SLOW {
-            true => None,
-            false => Some(self.short_bursts(buckets)?),
-        };
-        Ok(self.as_policer(&refined, short.as_ref(), charge, alone))
+        }
+        let depth = long.depth();
+        let short_bytes = self.short_frame(lengths, 1.5 * found.bps / 8.0);
+        let times = long_bytes / f64::from(short_bytes);
+        let line = line * times * 0.9;
+        let rate = long.rate().middle * times;
+        // What many frames show of the depth no more of them show better.
+        let full = depth.middle < MANY_FRAMES || !long.was_full || long.likely().is_empty();
+        let held = 1.1 * depth.middle * times + 5.0;
+        let short = self.measure(short_bytes, rate, held, line, full, quiet)?;
+        Ok(self.as_policer(found, &long, short.as_ref()))
     }
 
-    /// Bursts that empty the buckets after they were full, as far as is known; they had been
-    /// `rested_frames` deep when nothing had been sent for a while.
-    fn refine(
+    /// A train of frames that meets a full bucket and empties it; `None` where none could.
+    fn measure(
         &mut self,
-        mut buckets: Buckets,
-        rested_frames: f64,
-    ) -> Result<Option<Refined>, Abort> {
-        let fills = buckets.refilled_after();
-        let mut idle = fills.mul_f64(if fills > SLOW { REFILLED_SLOWLY } else { REFILLED });
-        let mut refined = None;
-        for _ in 0..REFINEMENTS {
-            idle = idle.min(IDLE_MAX);
-            let lasts = buckets.emptied_after(self.slot_s());
-            let bursts = (REFINE_LAST_S / (idle + lasts).as_secs_f64()) as u32;
-            let bursts = bursts.clamp(1, REFINE_BURSTS);
-            let seen = self.burst(self.frame_bytes, lasts, bursts, idle)?;
-            let Some(found) = Buckets::of(&seen, self.slot_s()) else { break };
-            let was_full = found.refilled_after() < idle.mul_f64(SURELY_FULL)
-                && rested_frames <= found.frames * DEEPER + DEEPER_FRAMES;
-            refined = Some(Refined { buckets: found, seen, was_full });
-            buckets = found;
-            if was_full || idle >= IDLE_MAX {
+        frame_bytes: u32,
+        frames_s: f64,
+        held: f64,
+        line: f64,
+        full: bool,
+        quiet: &Quiet,
+    ) -> Result<Option<Measured>, Abort> {
+        let (mut frames_s, mut held, mut line) = (frames_s, held, line);
+        let mut pause_s = if full { (held / frames_s).max(0.2) } else { 0.2 };
+        if !full {
+            held = held.min(frames_s * (pause_s + settle(self.run.rtt).as_secs_f64()));
+        }
+        let (mut best, mut respaced, mut slower) = (None::<Measured>, false, 0);
+        let expected = frames_s * (1.0 - quiet.loss());
+        if line < 1.05 * frames_s {
+            line = f64::INFINITY;
+        }
+        for _ in 0..TRIES {
+            let watched = (REFILLS / frames_s).max(WATCHED_S);
+            // As fast as shows the bucket exactly, within what a line carries.
+            let wanted = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
+            let offered = wanted.min(BELOW_THE_LINE * line).max(1.03 * frames_s);
+            let empties = 1.2 * held / (offered - frames_s);
+            let frames = (offered * (empties + watched)).min(FRAMES_MAX);
+            pause_s = pause_s.min(PAUSE_MAX.as_secs_f64());
+            let burst = Burst {
+                frame_bytes,
+                frames: frames as u32,
+                frames_s: Some(offered),
+                pause: super::seconds(pause_s),
+                queued: Duration::ZERO,
+            };
+            let seen = self.burst(burst)?;
+            let Some(report) = seen.report.bursts.first() else { return Ok(None) };
+            let fates = fates(report, None);
+            // A line in front of the bucket that is slower than this spaces the frames itself.
+            let came = arrival_spacing(report).unwrap_or(0.0);
+            if came > 1.02 * fates.spacing && 0.9 / came > 1.03 * frames_s && line * came > 1.0 {
+                line = 1.0 / came;
+                if !respaced {
+                    respaced = true;
+                    continue;
+                }
+            }
+            if !fates.is_refused(quiet) {
+                let is_long = frames >= FRAMES_MAX || pause_s >= PAUSE_MAX.as_secs_f64();
+                if is_long || self.sending > BUDGET {
+                    return Ok(best);
+                }
+                held *= 4.0;
+                pause_s = (1.2 * held / frames_s).max(pause_s);
+                continue;
+            }
+            let knee = fates.knee(quiet);
+            let behind = fates.of[knee.frame..].iter().filter(|fate| **fate == Fate::Arrived);
+            let behind = behind.count() as f64;
+            let passes = fates.passes(quiet);
+            if behind < REFILLS / 3.0 && frames < FRAMES_MAX {
+                // Too little is behind the knee: now it is known where that is.
+                held = (1.2 * (knee.arrived - passes.middle * knee.frame as f64 * fates.spacing))
+                    .max(1.5 * held);
+                frames_s = passes.middle.min(frames_s).max(0.1 * frames_s);
+                pause_s = (1.2 * held / frames_s).max(pause_s);
+                continue;
+            }
+            let waited = waited(report, knee.frame, quiet);
+            let late = report.behind.as_secs_f64() * passes.middle;
+            let fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost));
+            let measured = Measured {
+                frame_bytes,
+                fates,
+                quiet: *quiet,
+                seen,
+                fits,
+                passes,
+                waited,
+                was_full: true,
+            };
+            let sent = 1.0 / measured.fates.spacing;
+            if measured.likely().is_empty() && slower < SLOWER && sent > 1.1 * expected {
+                // Two buckets, or a queue that overflows at such a rate.
+                slower += 1;
+                line = (expected + (sent - expected) / 3.0) / BELOW_THE_LINE;
+                frames_s = passes.middle.max(expected);
+                best = best.or(Some(measured));
+                pause_s += 0.5;
+                continue;
+            }
+            if late > LATE_FRAMES && slower < SLOWER {
+                // The sender stood still, and the bucket won meanwhile.
+                slower += 1;
+                best = best.or(Some(measured));
+                continue;
+            }
+            let (depth, rate) = (measured.depth(), measured.rate());
+            let excess = excess(&measured, &marked(&measured.seen), 1.0).and_then(|second| {
+                let (rate, depth) = (second.rate_bps?, second.depth_bytes?);
+                Some(depth.estimate / (rate.estimate / 8.0))
+            });
+            let fills_s = (depth.middle / rate.from).max(excess.unwrap_or(0.0));
+            let was_full = pause_s >= SURELY_FULL * fills_s;
+            (frames_s, held) = (rate.middle, 1.1 * depth.middle + 3.0);
+            best = Some(Measured { was_full, ..measured });
+            if was_full || pause_s >= PAUSE_MAX.as_secs_f64() {
                 break;
             }
-            idle = idle.max(buckets.refilled_after()).mul_f64(NOT_FULL);
+            if !full {
+                break;
+            }
+            held *= 1.5;
+            pause_s = (1.5 * held / frames_s).max(1.5 * pause_s).max(1.1 * fills_s);
         }
-        Ok(refined)
+        Ok(best)
     }
 
-    /// Bursts that hardly more than empty the committed bucket, as fast as the sender can: they show
-    /// its depth best, and many of them what stalls of the sender hide in one.
-    fn short_bursts(&mut self, buckets: &Buckets) -> Result<Seen, Abort> {
-        let slot_s = self.slot_s();
-        let frames_s = buckets.refill.bytes_s;
-        let frames = policing::frames_per_burst(buckets.frames, 1.0, frames_s * slot_s);
-        let idle = buckets.refilled_after().mul_f64(1.3).min(IDLE_MAX);
-        let lasts = Duration::from_secs_f64(f64::from(frames) * slot_s);
-        let bursts = (SHORT_BURSTS_LAST.as_secs_f64() / (idle + lasts).as_secs_f64()) as u32;
-        let bursts = bursts.clamp(SHORT_BURSTS_MIN, SHORT_BURSTS_MAX);
-        let load = BurstsLoad {
-            frame_bytes: self.frame_bytes,
-            frames_per_burst: frames,
-            bursts,
-            period: lasts + idle,
-            rate_l1: self.port.pace(frames, self.frame_bytes),
-            spacing: BurstSpacing::Apart,
-        };
-        self.trial(&format!("bursts of {frames} frames"), load, idle)
-    }
-
-    fn nothing_to_refine(&self) -> Result<Discovered, Abort> {
-        Err(Abort::Testbed(format!(
-            "{}: what dropped frames in one burst dropped none in the next: try again",
-            self.port.direction
-        )))
-    }
-
-    /// The same in bytes as they are charged: the rate by long bursts, the depth by `short` ones if
-    /// there were any.
     fn as_policer(
         &self,
-        refined: &Refined,
-        short: Option<&Seen>,
-        charge: Charge,
-        alone: Option<Alone>,
+        found: &Estimate,
+        long: &Measured,
+        short: Option<&Measured>,
     ) -> Discovered {
-        let Refined { buckets, seen: long, was_full } = refined;
-        let (slot_s, charged) = (self.slot_s(), self.charged(&charge));
-        let depth = match short {
-            Some(short) => {
-                estimate::by_bounds(&Passage::of_all(short), slot_s, 1.0, buckets.refill)
+        let long_bytes = f64::from(self.frame_bytes);
+        let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
+        let charge = short.map_or(Charge { offset_bytes: nothing, layer: None }, |short| {
+            let of = |one: &Measured| (f64::from(one.frame_bytes), one.rate());
+            self.charge(of(short), of(long))
+        });
+        let charged = self.charged(self.frame_bytes, &charge);
+        let mut cir = long.rate().scaled(8.0 * charged);
+        let mut cbs = long.depth().scaled(charged);
+        if let (Some(short), Some(_)) = (short, charge.layer) {
+            let charged = self.charged(short.frame_bytes, &charge);
+            let (rate, depth) = (short.rate().scaled(8.0 * charged), short.depth().scaled(charged));
+            cir = better(cir, rate);
+            if short.was_full {
+                cbs = better(cbs, depth);
             }
-            None => {
-                overload::bucket(&Passage::of_all(long), slot_s, 1.0).and_then(|(_, depth)| depth)
-            }
-        };
-        let unknown = Bounds { estimate: buckets.frames, at_least: 0.0, at_most: f64::INFINITY };
-        let cbs_frames = depth.map_or(unknown, |depth| depth_bounds(&depth));
-        let at_most = if *was_full { cbs_frames.at_most } else { f64::INFINITY };
+        }
+        if !long.was_full && short.is_none_or(|short| !short.was_full) {
+            cbs.to = f64::INFINITY;
+        }
+        if long.likely().is_empty() {
+            // What the search found is as good.
+            let search =
+                [found.bps, found.at_least, found.at_most].map(|bps| bps * charged / long_bytes);
+            cir = cir.or(Within { middle: cir.middle, from: search[1], to: search[2] });
+        }
+        let marked = marked(&long.seen);
         Discovered::Policer {
-            cir_bps: rate_bounds(buckets.refill).scaled(8.0 * charged),
-            cbs_bytes: Bounds { at_most, ..cbs_frames }.scaled(charged),
+            cir_bps: bounds(cir),
+            cbs_bytes: bounds(cbs),
             charge,
-            excess: excess(long, slot_s, charged),
-            alone,
-            marked: marked(long),
+            excess: excess(long, &marked, charged),
+            alone: None,
+            marked,
         }
     }
+}
+
+/// The narrower of two intervals, unless they exclude each other: then what holds both.
+fn better(one: Within, other: Within) -> Within {
+    if one.to < other.from || other.to < one.from {
+        return one.or(other);
+    }
+    if other.width() < one.width() { other } else { one }
+}
+
+impl Measured {
+    /// The buckets that explain what was seen, each with where frames are lost besides: one where the
+    /// odds decide, none where no single bucket does.
+    fn likely(&self) -> Vec<Bucket> {
+        let likely: Vec<Bucket> =
+            self.fits.iter().flatten().filter(|fit| fit.is_likely(&self.quiet)).copied().collect();
+        let by_odds = |fit: &Bucket| fit.log_likelihood(&self.quiet);
+        let best = likely.iter().map(by_odds).fold(f64::NEG_INFINITY, f64::max);
+        likely.into_iter().filter(|fit| by_odds(fit) > best - DECIDES).collect()
+    }
+
+    /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
+    /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
+    /// one just above the rate beside a quiet time.
+    fn waits(&self, found: &Estimate) -> Kind {
+        let one = 1.0 / self.rate().middle;
+        let full = self.depth().middle * one;
+        let (mut waited, mut off) = self.waited;
+        if 3.0 * found.waits.1 < off {
+            (waited, off) = (found.waits.0, 3.0 * found.waits.1);
+        }
+        if waited + off < 0.35 * full && waited - off <= 0.25 * one {
+            Kind::Policer
+        } else if waited - off > (0.5 * full).min(3.0 * one) {
+            Kind::Queue
+        } else {
+            Kind::Unknown
+        }
+    }
+
+    /// Frames in a second.
+    fn rate(&self) -> Within {
+        let rates = self.likely().into_iter().map(|fit| fit.frames_s);
+        rates.reduce(Within::or).unwrap_or(self.passes)
+    }
+
+    /// Frames.
+    fn depth(&self) -> Within {
+        let depths = self.likely().into_iter().map(|fit| fit.frames);
+        depths.reduce(Within::or).unwrap_or_else(|| {
+            // No single bucket explains it: this is what a straight line begins with.
+            let middle = self.fates.intercept(self.passes.middle).max(1.0);
+            Within { middle, from: 0.0, to: f64::INFINITY }
+        })
+    }
+}
+
+/// What became of the frames of a burst, as the bucket sees it that passes `marked` ones.
+fn fates(report: &BurstReport, marked: Option<Dscp>) -> Fates {
+    let mut of = vec![Fate::Missing; report.sent_frames as usize];
+    let plain = report.arrived.first().and_then(|run| run.dscp);
+    for run in &report.arrived {
+        let fate = match marked {
+            Some(_) if run.dscp == marked => Fate::Arrived,
+            Some(_) => Fate::Elsewhere,
+            None if run.dscp == plain => Fate::Arrived,
+            None => Fate::Missing,
+        };
+        let frames = run.first as usize..(run.first + run.frames) as usize;
+        if let Some(frames) = of.get_mut(frames) {
+            frames.fill(fate);
+        }
+    }
+    let sent_in = report.sent_until.saturating_sub(report.sent_from).as_secs_f64();
+    Fates { of, spacing: sent_in / f64::from(report.sent_frames.max(2) - 1) }
+}
+
+/// By how much longer the last third of a burst was under way than what came before its knee.
+fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, f64) {
+    let burst = Passage::of(report, |_| true);
+    let spacing = burst.sent_spacing();
+    let mean = |from: u32, to: u32| {
+        let points = burst.curve.iter().filter(|point| (from..to).contains(&point.frame));
+        let delays: Vec<f64> =
+            points.map(|point| point.at - f64::from(point.frame) * spacing).collect();
+        (delays.iter().sum::<f64>() / delays.len().max(1) as f64, delays.len().max(1) as f64)
+    };
+    let first = mean(0, (knee as u32 / 3).max(3));
+    let last = mean(burst.frames * 2 / 3, burst.frames);
+    let error = quiet.scatter() * libm::sqrt(1.0 / first.1 + 1.0 / last.1);
+    (last.0 - first.0, 3.0 * error + 1e-6)
+}
+
+/// Seconds from one frame to the next, by when those arrived that did.
+fn arrival_spacing(report: &BurstReport) -> Option<f64> {
+    let curve = Passage::of(report, |_| true).curve;
+    let points: Vec<_> = curve.iter().map(|point| (f64::from(point.frame), point.at)).collect();
+    slope(&points)
+}
+
+/// Code points of frames that came marked otherwise than the first of their burst.
+fn marked(seen: &Seen) -> Vec<Dscp> {
+    let mut found = Vec::new();
+    for burst in &seen.report.bursts {
+        let plain = burst.arrived.first().and_then(|run| run.dscp);
+        for dscp in burst.arrived.iter().filter_map(|run| run.dscp) {
+            if Some(dscp) != plain && !found.contains(&dscp) {
+                found.push(dscp);
+            }
+        }
+    }
+    found
+}
+
+/// The excess bucket, by the frames that it marks.
+fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket> {
+    let dscp = Some(*marked.first()?);
+    let fates = fates(long.seen.report.bursts.first()?, dscp);
+    let everything = SecondBucket { rate_bps: None, depth_bytes: None, dscp };
+    if !fates.is_refused(&long.quiet) {
+        return Some(everything);
+    }
+    let Some(fit) = fates.fit(fates.passes(&long.quiet), &long.quiet, Lost::Behind) else {
+        return Some(everything);
+    };
+    Some(SecondBucket {
+        rate_bps: Some(bounds(fit.frames_s.scaled(8.0 * charged))),
+        depth_bytes: Some(bounds(fit.frames.scaled(charged))),
+        dscp,
+    })
 }

@@ -1,0 +1,232 @@
+//! A queue: in front of a line, or of a shaper that lets some frames go at once after a pause.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Abort, Charge, Discovered, Estimate, Lengths, Look, Quiet, bounds, slope};
+use crate::infer::bucket::Within;
+use crate::infer::rate::{Kind, Train};
+
+/// Frames come so much faster than they leave.
+const FASTER: f64 = 2.0;
+const FRAMES_S_MAX: f64 = 250_000.0;
+/// Or only so much faster, where it does not take too long until the bucket is empty.
+const SLOWLY: f64 = 1.06;
+const SLOWLY_MAX_S: f64 = 6.0;
+/// So many leave a queue that is never empty, or for so long.
+const LEAVE: f64 = 150.0;
+const LEAVE_LOSSY: f64 = 250.0;
+const LEAVE_S: f64 = 0.3;
+/// A line lets one frame go at once, as one likes to count it, and what a mark of time is off.
+const OF_A_LINE: f64 = 1.5;
+/// What is queued is waited for.
+const QUEUED_MAX: Duration = Duration::from_secs(6);
+
+/// What frames of one length show that waited.
+pub(super) struct Held {
+    frames_s: Within,
+    /// That went at once.
+    pub(super) frames: Within,
+    sent: f64,
+    lost: f64,
+    offered: f64,
+    /// Fewer came at last than before.
+    fell: bool,
+    /// By how much longer than the first frames the last ones were under way, and how long they could
+    /// have been if nothing is dropped; seconds.
+    pub(super) waited: f64,
+    may_wait: f64,
+}
+
+impl Look<'_, '_> {
+    pub(super) fn queue(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+        line_slot: Option<f64>,
+        lengths: &Lengths,
+    ) -> Result<Discovered, Abort> {
+        let long_bytes = f64::from(self.frame_bytes);
+        let long_s = found.bps / (8.0 * long_bytes);
+        let long = self.hold(self.frame_bytes, long_s, FASTER, quiet)?;
+        if let Some(long) = long.as_ref().filter(|long| long.is_of_a_policer(found, quiet)) {
+            // What waited did so in front of something that drops.
+            let bps = found.bps.min(long.frames_s.middle * 8.0 * long_bytes);
+            return self.policer(&Estimate { bps, ..*found }, quiet, line_slot, lengths);
+        }
+        // A line that is hardly faster than a policer behind it queues what comes so fast.
+        if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket()) {
+            // What is lost in front of a queue does not fill it.
+            let faster = SLOWLY / (1.0 - quiet.loss().min(0.5));
+            let excess = SLOWLY - 1.0;
+            let lasts = 1.3 * held.frames.middle / (excess * held.frames_s.middle) + 1.0;
+            let slowly = match lasts < SLOWLY_MAX_S {
+                true => self.offer(self.frame_bytes, held.frames_s.middle, faster, lasts, quiet)?,
+                false => None,
+            };
+            if let Some(slowly) = slowly.filter(|slowly| slowly.is_of_a_policer(found, quiet)) {
+                let bps = slowly.frames_s.middle * 8.0 * long_bytes;
+                let kind = Kind::Policer;
+                let found = Estimate { bps, kind, ..*found };
+                return self.policer(&found, quiet, line_slot, lengths);
+            }
+        }
+        let short_bytes = self.short_frame(lengths, 3.0 * found.bps / 8.0);
+        let short_s = long_s * long_bytes / f64::from(short_bytes);
+        let short = self.hold(short_bytes, short_s, FASTER, quiet)?;
+        let (Some(long), Some(short)) = (long, short) else { return Ok(super::unknown(found)) };
+        // The search knows what comes of the long ones as well.
+        let came = long_s * (1.0 - quiet.loss());
+        let off = came - found.at_least / (8.0 * long_bytes);
+        let known = Within { middle: came, from: came - off, to: came + off };
+        let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
+        let charge = self.charge((f64::from(short_bytes), short.frames_s), (long_bytes, rate));
+        let counts = |bytes: i32| {
+            let offset = charge.offset_bytes;
+            (offset.at_least..=offset.at_most).contains(&f64::from(bytes))
+        };
+        let is_of_line = match self.layers().map(|(_, bytes)| counts(bytes)) {
+            _ if long.has_bucket() => Some(false),
+            [.., false] => Some(false),
+            [false, false, false, true] => Some(true),
+            _ => None,
+        };
+        Ok(match is_of_line {
+            Some(true) => Discovered::NoPolicer {
+                sent_bytes: ((long.sent - long.lost) * long_bytes) as u64,
+                loss_percent: 100.0 * quiet.loss(),
+            },
+            Some(false) => self.as_shaper(found, &long, charge),
+            None => super::unknown(found),
+        })
+    }
+
+    fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
+        let charged = self.charged(self.frame_bytes, &charge);
+        Discovered::Shaper {
+            rate_bps: bounds(long.frames_s.scaled(8.0 * charged)),
+            charge,
+            bucket_bytes: bounds(
+                Within { from: long.frames.from.max(0.0), ..long.frames }.scaled(charged),
+            ),
+            delay: found.delay,
+            loss_percent: 100.0 * long.lost / long.sent.max(1.0),
+        }
+    }
+
+    /// Frames that come faster than they leave, until their rate does not fall any more.
+    pub(super) fn hold(
+        &mut self,
+        frame_bytes: u32,
+        frames_s: f64,
+        faster: f64,
+        quiet: &Quiet,
+    ) -> Result<Option<Held>, Abort> {
+        let leave = if quiet.lost > 0.0 { LEAVE_LOSSY } else { LEAVE };
+        let mut lasts = (leave / frames_s).max(LEAVE_S);
+        let mut last = None;
+        for _ in 0..4 {
+            let held = self.offer(frame_bytes, frames_s, faster, lasts, quiet)?;
+            // What forgives is not yet at its end.
+            let goes_on = held.as_ref().is_some_and(|held| {
+                let passes = 0.97 * held.offered * (1.0 - quiet.loss_at_most());
+                held.fell || held.frames_s.to > passes
+            });
+            last = held.or(last);
+            if !goes_on {
+                break;
+            }
+            lasts *= 2.5;
+        }
+        Ok(last)
+    }
+
+    fn offer(
+        &mut self,
+        frame_bytes: u32,
+        frames_s: f64,
+        faster: f64,
+        lasts: f64,
+        quiet: &Quiet,
+    ) -> Result<Option<Held>, Abort> {
+        let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s));
+        let queued = super::seconds(lasts * (offered / frames_s - 1.0)).min(QUEUED_MAX);
+        let search = super::Search { frame_bytes, ..self.search };
+        let mut finder = super::Finder::new(self.run, search);
+        let bps = offered * 8.0 * f64::from(frame_bytes);
+        let train = finder.overload(bps, super::seconds(lasts), queued)?;
+        self.trials += finder.trials;
+        self.sending += finder.spent;
+        let held = held(&train, offered, quiet);
+        Ok(held)
+    }
+}
+
+impl Held {
+    /// Nothing waits longer than for a frame and by jitter, and much less than what was queued before
+    /// could.
+    fn is_of_a_policer(&self, found: &Estimate, quiet: &Quiet) -> bool {
+        let nothing = 1.0 / self.frames_s.middle + quiet.range;
+        self.waited < (0.25 * found.delay.as_secs_f64().min(self.may_wait)).min(nothing)
+    }
+
+    /// More goes at once than out of a line, certainly.
+    fn has_bucket(&self) -> bool {
+        2.0 * self.frames.from - self.frames.middle > OF_A_LINE
+    }
+}
+
+/// A bucket of `b` frames that is full when the first one comes has let `b` and the refill since then
+/// go when it lets one go that waited: the straight line through those begins with `b`.
+fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
+    let mut all = train.curve();
+    let slices = train.whole().end;
+    let few = (slices / 20).max(2).min(slices);
+    let base = train.under_way(0..few)?.min(quiet.delay());
+    let waited = train.under_way(slices - few..slices)? - base;
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let end = all.last()?.0;
+    let between = |from: f64, to: f64| -> Vec<(f64, f64)> {
+        all.iter().copied().filter(|(at, _)| (from * end..=to * end).contains(at)).collect()
+    };
+    let points = between(0.5, 1.0);
+    if points.len() < 8 {
+        return None;
+    }
+    let (frames_s, error) = rate_of(&points, quiet)?;
+    let fell = match (rate_of(&between(0.5, 0.75), quiet), rate_of(&between(0.75, 1.0), quiet)) {
+        (Some(third), Some(last)) => last.0 * (1.0 + last.1) < 0.98 * third.0 * (1.0 - third.1),
+        _ => false,
+    };
+    // The first frame comes after it was under way for as long as any.
+    let at_once: Vec<f64> =
+        points.iter().map(|(at, count)| count - frames_s * (at - base)).collect();
+    let middle = crate::burst::median(at_once)?;
+    let off = error * frames_s * (end - base) + 1.0;
+    let (sent, arrived) = (train.frames(train.whole()), train.arrived(train.whole()));
+    Some(Held {
+        frames_s: Within {
+            middle: frames_s,
+            from: frames_s * (1.0 - error),
+            to: frames_s * (1.0 + error),
+        },
+        frames: Within { middle: middle.max(0.0), from: middle - off, to: middle + off },
+        sent,
+        lost: sent - arrived,
+        offered,
+        fell,
+        waited,
+        may_wait: ((sent - middle) / frames_s - sent / offered).max(0.0),
+    })
+}
+
+/// Frames in a second, and by which share that may be wrong.
+fn rate_of(points: &[(f64, f64)], quiet: &Quiet) -> Option<(f64, f64)> {
+    let frames_s = slope(points)?;
+    let (first, last) = points.first().zip(points.last())?;
+    let counted = last.1 - first.1;
+    let certain = if quiet.lost > 0.0 { 1.0 } else { 0.0 };
+    let chance = libm::sqrt(quiet.loss_at_most() * quiet.spread() * counted + certain);
+    let jitter = 2.0 * quiet.range * frames_s / libm::sqrt(points.len() as f64);
+    Some((frames_s, (0.5 + 2.0 * chance + jitter) / (frames_s * (last.0 - first.0))))
+}

@@ -1,0 +1,382 @@
+//! A token bucket from what became of each frame of a train.
+//!
+//! A bucket of `b` frames that is full when a train begins, and wins `f` frames in a second, lacks at
+//! any time as many of them as it let pass less what it won: its deficit `D`, never below zero. A frame
+//! that arrived had `D ≤ b` with itself; one that the bucket refused would have had `D > b`; what is
+//! missing although it fits was lost elsewhere. With a rate or a depth that is too low, frames arrive
+//! for which there are no tokens, the more the longer; with one that is too high, more and more of the
+//! refused ones seem to have fitted. What costs least is the bucket, and all that costs no more is its
+//! interval.
+//!
+//! Only times of departure enter: what respaces frames behind the bucket changes nothing.
+
+use alloc::vec::Vec;
+
+use super::rate::{CLOCKS_APART, Quiet};
+
+/// What became of a frame, as one bucket sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Arrived,
+    Missing,
+    /// Another bucket let it pass, and this one was not asked.
+    Elsewhere,
+}
+
+/// A train of frames at even distances, which begins with a bucket that is full.
+#[derive(Clone, Debug)]
+pub(crate) struct Fates {
+    pub(crate) of: Vec<Fate>,
+    /// Seconds from one frame to the next.
+    pub(crate) spacing: f64,
+}
+
+/// Where frames are lost that the bucket has tokens for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// They take no tokens.
+    Before,
+    /// They have taken theirs.
+    Behind,
+}
+
+/// What lies between two bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Within {
+    pub(crate) middle: f64,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+/// A bucket that explains what became of a train.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    pub(crate) frames_s: Within,
+    pub(crate) frames: Within,
+    /// Frames for which there were tokens, and those of them that are missing.
+    pub(crate) granted: f64,
+    pub(crate) lost: f64,
+}
+
+/// Values tried between two.
+const TRIED: usize = 24;
+/// An interval is known when so many of them are in it.
+const RESOLVED: usize = 8;
+/// A bucket that is empty after so many frames is small.
+const FEW_FRAMES: usize = 14;
+/// Rate and depth are looked for in turn.
+const TURNS: usize = 4;
+/// A frame that arrived without tokens is impossible, but for times that are not known exactly; a lost
+/// one is only unlikely.
+const IMPOSSIBLE: f64 = 4.0;
+
+/// One way through a train, with one rate and one depth.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// Tokens, in frames, without which some could not have arrived.
+    owed: f64,
+    /// Depths between these do the same.
+    least: f64,
+    below: f64,
+    lost: u32,
+    granted: u32,
+}
+
+impl Way {
+    fn costs(&self) -> f64 {
+        f64::from(self.lost) + IMPOSSIBLE * self.owed
+    }
+}
+
+/// Where a train begins to be refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Knee {
+    /// The number of its first frame.
+    pub(crate) frame: usize,
+    /// Of the frames before it arrived.
+    pub(crate) arrived: f64,
+}
+
+impl Fates {
+    pub(crate) fn count(&self, fate: Fate) -> f64 {
+        self.of.iter().filter(|one| **one == fate).count() as f64
+    }
+
+    /// The frame from which on more is missing than before, by likelihood.
+    pub(crate) fn knee(&self, quiet: &Quiet) -> Knee {
+        let p = ((quiet.lost + 1.0) / (quiet.frames + 2.0)).min(0.5);
+        let entropy = |missing: f64, of: f64| match missing > 0.0 && missing < of {
+            true => {
+                missing * libm::log(missing / of) + (of - missing) * libm::log(1.0 - missing / of)
+            }
+            false => 0.0,
+        };
+        let (all, all_missing) = (self.of.len() as f64, self.count(Fate::Missing));
+        let (mut missing, mut arrived, mut place) = (0.0, 0.0, 0.0);
+        let (mut best, mut knee) = (f64::NEG_INFINITY, Knee { frame: 0, arrived: 0.0 });
+        for fate in &self.of {
+            let before = missing * libm::log(p) + (place - missing) * libm::log(1.0 - p);
+            let likely = before + entropy(all_missing - missing, all - place);
+            if likely > best {
+                (best, knee) = (likely, Knee { frame: place as usize, arrived });
+            }
+            place += 1.0;
+            missing += f64::from(u8::from(*fate == Fate::Missing));
+            arrived += f64::from(u8::from(*fate == Fate::Arrived));
+        }
+        knee
+    }
+
+    /// What passes in a second behind the knee, and how well that is known: to two frames and three
+    /// standard errors of the losses.
+    pub(crate) fn passes(&self, quiet: &Quiet) -> Within {
+        let knee = self.knee(quiet).frame;
+        let behind = &self.of[knee + (self.of.len() - knee) / 8..];
+        let arrived = behind.iter().filter(|fate| **fate == Fate::Arrived).count() as f64;
+        let lasts = behind.len() as f64 * self.spacing;
+        let off = 2.0 + 3.0 * libm::sqrt(arrived * quiet.loss_at_most() * quiet.spread());
+        let middle = arrived / lasts;
+        Within {
+            middle,
+            from: (middle - off / lasts).max(middle / 2.0),
+            to: (arrived + off) / lasts / (1.0 - quiet.loss_at_most()),
+        }
+    }
+
+    /// What a bucket of `b` frames makes of the train at a rate of so many a second.
+    fn pass(&self, frames_s: f64, b: f64, lost: Lost) -> Way {
+        let won = frames_s * self.spacing;
+        let mut deficit = 0.0_f64;
+        let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
+        for fate in &self.of {
+            deficit = (deficit - won).max(0.0);
+            match fate {
+                Fate::Arrived => {
+                    deficit += 1.0;
+                    way.granted += 1;
+                    if deficit > b {
+                        way.owed += deficit - b;
+                        deficit = b;
+                    }
+                    way.least = way.least.max(deficit);
+                }
+                Fate::Missing if deficit + 1.0 <= b => {
+                    way.lost += 1;
+                    way.granted += 1;
+                    if lost == Lost::Behind {
+                        deficit += 1.0;
+                        way.least = way.least.max(deficit);
+                    }
+                }
+                Fate::Missing => way.below = way.below.min(deficit + 1.0),
+                Fate::Elsewhere => {}
+            }
+        }
+        way
+    }
+
+    /// The bucket with a rate within `rates` that explains the train best. Between two frames of a
+    /// small one there are several that are better than their neighbours.
+    pub(crate) fn fit(&self, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
+        let few = self.knee(quiet).frame < FEW_FRAMES;
+        let beginnings: &[f64] = if few { &[0.0, 0.33, 0.67, -0.33] } else { &[0.0] };
+        let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, quiet, lost));
+        fits.min_by(|one, other| one.lost.total_cmp(&other.lost))
+    }
+
+    fn fit_from(&self, by: f64, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
+        let knee = self.knee(quiet);
+        let at = knee.frame as f64 * self.spacing;
+        let missing = knee.frame as f64 - knee.arrived;
+        let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
+        let mut b = (taken - rates.middle * at).max(1.0) + by;
+        b = b.max(1.0);
+        let mut off = 3.0 + 0.02 * b + (rates.to - rates.from) * at + missing;
+        let mut frames_s = rates.middle;
+        let mut rate_off = (rates.to - rates.from) / 2.0;
+        // A frame more or less in all of the time is the finest that can be told from a spacing.
+        let finest = 0.02 / self.of.len().max(1) as f64;
+        let middle = (rates.from + rates.to) / 2.0;
+        let mut band = (0.0, 0.0);
+        for turn in 0..TURNS {
+            let around = if turn == 0 { middle } else { frames_s };
+            band = best(around - rate_off, around + rate_off, finest * middle, |rate| {
+                self.pass(rate, b, lost).costs()
+            });
+            frames_s = (band.0 + band.1) / 2.0;
+            let depths =
+                best((b - off).max(1.0), b + off, 1e-4, |b| self.pass(frames_s, b, lost).costs());
+            b = (depths.0 + depths.1) / 2.0;
+            off = (off / 4.0).max(1.0).min(2.0);
+            rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
+        }
+        let way = self.pass(frames_s, b, lost);
+        // All depths and rates that cost no more.
+        let mut frames = Within { middle: b, from: way.least, to: way.below };
+        for place in 0..=TRIED {
+            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
+            let other = self.pass(rate, b, lost);
+            if other.costs() <= way.costs() + 0.5 {
+                frames.from = frames.from.min(other.least);
+                frames.to = frames.to.max(other.below);
+            }
+        }
+        if way.owed == 0.0 && way.below.is_finite() {
+            frames.middle = (way.least + way.below) / 2.0;
+        }
+        // When a bucket has won a frame is known to the distance of two that are sent, at both ends of
+        // what was refused; and two clocks are apart.
+        let slots = 1.0 / (self.of.len() - knee.frame).max(1) as f64;
+        let rate_off = frames_s * (slots + CLOCKS_APART);
+        let off = frames_s * self.spacing + way.owed + rate_off * at;
+        let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
+        Some(Bucket {
+            frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
+            frames: Within {
+                middle: frames.middle,
+                from: (frames.from.min(frames.middle) - off).max(0.0),
+                to: to + off,
+            },
+            granted: f64::from(way.granted),
+            lost: way.costs(),
+        })
+    }
+
+    /// Where a straight line through what arrived begins, of a train in whose second half the bucket
+    /// is empty, in frames: what it held less what was lost of it.
+    pub(crate) fn intercept(&self, frames_s: f64) -> f64 {
+        let (mut arrived, mut sum, mut count) = (0.0, 0.0, 0.0);
+        for (place, fate) in self.of.iter().enumerate() {
+            arrived += f64::from(u8::from(*fate == Fate::Arrived));
+            if place >= self.of.len() / 2 {
+                sum += arrived - frames_s * place as f64 * self.spacing;
+                count += 1.0;
+            }
+        }
+        sum / f64::max(count, 1.0) + 0.5
+    }
+
+    /// Whether more is missing than is lost at any rate.
+    pub(crate) fn is_refused(&self, quiet: &Quiet) -> bool {
+        let frames = self.of.len() as f64;
+        let expected = frames * quiet.loss_at_most();
+        self.count(Fate::Missing) > expected + 4.0 * libm::sqrt(expected * quiet.spread()) + 3.0
+    }
+}
+
+impl Bucket {
+    /// Whether its losses are no more than those at any rate.
+    pub(crate) fn is_likely(&self, quiet: &Quiet) -> bool {
+        let expected = self.granted * quiet.loss_at_most();
+        self.lost <= expected + 4.0 * libm::sqrt(expected * quiet.spread()) + 2.0
+    }
+
+    /// Of the losses that it needs.
+    pub(crate) fn log_likelihood(&self, quiet: &Quiet) -> f64 {
+        let p = ((quiet.lost + 1.0) / (quiet.frames + 2.0)).min(0.5);
+        (self.lost * libm::log(p) + (self.granted - self.lost) * libm::log(1.0 - p))
+            / quiet.spread()
+    }
+}
+
+impl Within {
+    pub(crate) fn scaled(self, by: f64) -> Self {
+        Self { middle: self.middle * by, from: self.from * by, to: self.to * by }
+    }
+
+    /// What holds both.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            middle: (self.middle + other.middle) / 2.0,
+            from: self.from.min(other.from),
+            to: self.to.max(other.to),
+        }
+    }
+
+    pub(crate) fn width(&self) -> f64 {
+        (self.to - self.from) / self.middle
+    }
+}
+
+/// The values between two that cost least, to `finest`.
+fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut from, mut to) = (from, to);
+    loop {
+        let step = (to - from) / TRIED as f64;
+        let tried: Vec<(f64, f64)> = (0..=TRIED)
+            .map(|place| from + step * place as f64)
+            .map(|value| (value, costs(value)))
+            .collect();
+        let least = tried.iter().map(|(_, costs)| *costs).fold(f64::INFINITY, f64::min);
+        let mut cheapest = tried.iter().filter(|(_, costs)| *costs <= least + 1e-6);
+        let first = cheapest.next().map_or(from, |(value, _)| *value);
+        let last = cheapest.next_back().map_or(first, |(value, _)| *value);
+        let count = tried.iter().filter(|(_, costs)| *costs <= least + 1e-6).count();
+        if count >= RESOLVED || step <= finest {
+            return (first - step, last + step);
+        }
+        (from, to) = (first - step, last + step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A train of `frames` through a bucket; one in `every` is lost, before it or behind it.
+    fn train(frames: u32, spacing: f64, (rate, b): (f64, f64), every: u32, lost: Lost) -> Fates {
+        let mut tokens = b;
+        let fate = |number: u32| {
+            tokens = (tokens + rate * spacing * f64::from(u8::from(number > 0))).min(b);
+            let drawn = number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 7;
+            let is_lost = every > 0 && drawn % every == 0;
+            if is_lost && lost == Lost::Before || tokens < 1.0 {
+                return Fate::Missing;
+            }
+            tokens -= 1.0;
+            if is_lost { Fate::Missing } else { Fate::Arrived }
+        };
+        Fates { of: (0..frames).map(fate).collect(), spacing }
+    }
+
+    fn off(found: Within, truth: f64) -> f64 {
+        assert!(found.from <= truth && truth <= found.to, "{found:?} {truth}");
+        (found.middle / truth - 1.0).abs()
+    }
+
+    #[test]
+    fn a_bucket_is_found_exactly() {
+        let quiet = Quiet::that_lost(1000.0, 0.0);
+        for (rate, b) in [(823.4, 40.3), (1013.7, 1.3), (150.0, 300.7), (2500.0, 7.9)] {
+            let fates = train(10_000, 1e-4, (rate, b), 0, Lost::Behind);
+            assert!(fates.is_refused(&quiet));
+            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind).unwrap();
+            assert!(fit.is_likely(&quiet), "{fit:?}");
+            assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
+            assert!(off(fit.frames, b) < 0.02, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn where_frames_are_lost_is_told_by_the_tokens_they_took() {
+        let quiet = Quiet::that_lost(1000.0, 10.0);
+        for lost in [Lost::Before, Lost::Behind] {
+            let fates = train(10_000, 1e-4, (2345.6, 123.4), 97, lost);
+            let rates = fates.passes(&quiet);
+            let [before, behind] =
+                [Lost::Before, Lost::Behind].map(|lost| fates.fit(rates, &quiet, lost).unwrap());
+            let (right, wrong) =
+                if lost == Lost::Before { (before, behind) } else { (behind, before) };
+            assert!(right.lost < wrong.lost, "{lost:?} {right:?} {wrong:?}");
+            assert!(off(right.frames_s, 2345.6) < 1e-3, "{right:?}");
+            assert!(off(right.frames, 123.4) < 0.01, "{right:?}");
+        }
+    }
+
+    #[test]
+    fn what_all_passes_is_not_refused() {
+        let quiet = Quiet::that_lost(1000.0, 10.0);
+        let fates = train(1000, 1e-4, (20_000.0, 50.0), 97, Lost::Behind);
+        assert!(!fates.is_refused(&quiet));
+    }
+}

@@ -1,0 +1,545 @@
+//! The search for the bottleneck of one direction: what limits it, at which rate, and what is lost
+//! and delayed below it.
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{
+    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport,
+    Load, Observation, Pace, Rate, Step as PaceStep, Timing, Trial,
+};
+
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, Train, estimate, whole};
+use crate::path::{mismatch, settle};
+
+const FIRST_RATE_L2: Rate = Rate::mbps(2);
+/// No lower rate is tried: at this one a frame takes a tenth of a second.
+const LEAST_RATE_L2: f64 = 1e5;
+/// A step above the last rate that passed queues no more than three times its own length, which the
+/// time after it drains.
+const GROWTH: f64 = 4.0;
+/// If a rate was sold, at most this many times it is offered: a bottleneck farther above it decides
+/// nothing, and the load on the user's network stays bounded.
+const ABOVE_SOLD: f64 = GROWTH;
+/// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
+const SENDS_MORE: f64 = 2.0;
+const RAMP_LEAST: Duration = Duration::from_millis(60);
+const RAMP_MOST: Duration = Duration::from_millis(600);
+/// Of these, 18 are lost at four times the rate: far more than the threshold of an overload.
+const RAMP_FRAMES: f64 = 24.0;
+/// The highest rate of all is offered once more, for long enough to empty what hides behind it.
+const RAMP_LAST: Duration = Duration::from_secs(1);
+/// What a first look needs to be right within 3 %: the slope of 60 frames.
+const LOOK_FRAMES: f64 = 60.0;
+/// Beyond the knee: what forgave is known to be at its end only so well.
+const PAST_THE_KNEE: f64 = 1.3;
+/// On the path, for one direction; a train that has begun ends.
+const BUDGET: Duration = Duration::from_secs(10);
+const TRAINS: u32 = 6;
+/// How long a line is overloaded to empty a bucket that may hide behind it.
+const HOLD: Duration = Duration::from_secs(2);
+/// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
+/// of a frame more than it needs.
+const DENSE: f64 = 8.0;
+/// The count of 150 frames that pass is right to a percent.
+const DENSE_FRAMES: f64 = 150.0;
+/// How many times the dense frames are offered anew when more came than was known.
+const DENSER: u32 = 3;
+/// Trials that the tester spoilt are repeated, so often at most in a search.
+const REPEATS: u32 = 5;
+/// Frames that the ends lost, or that left late, beyond this spoil a trial.
+const TOLERATED: f64 = 0.001;
+
+/// Who runs the trials of a search.
+pub(crate) trait Offers {
+    /// A trial that may ask more of the tester than it can do, so that its health says nothing.
+    fn offer(&mut self, trial: &Trial) -> Result<Observation, Abort>;
+
+    /// Counts a stream that the ends should have been able to send and receive.
+    fn count(&mut self, stream: &Stream);
+}
+
+/// One trial of frames, with what the ends themselves dropped of it.
+pub(crate) struct Stream {
+    pub(crate) seen: FramesReport,
+    pub(crate) dropped_frames: u64,
+}
+
+impl Stream {
+    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
+    /// none of those that arrived, but for this share.
+    pub(crate) fn is_sound(&self, steady: Duration, tolerated: f64) -> bool {
+        let Self { seen, dropped_frames, .. } = self;
+        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
+        let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
+        // The last frame's own share of the time is that of frames in the mean.
+        let one_frame = 1.0 / seen.planned_frames.max(1) as f64;
+        unsent as f64 <= tolerated * seen.planned_frames as f64
+            && (stretch - 1.0).abs() <= tolerated + one_frame
+            && *dropped_frames as f64 <= tolerated * seen.received_frames as f64
+    }
+}
+
+/// What is searched, and with what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search {
+    pub(crate) direction: Direction,
+    pub(crate) family: Family,
+    pub(crate) dscp: Dscp,
+    pub(crate) vlan_tags: u8,
+    pub(crate) frame_bytes: u32,
+    pub(crate) rtt: Duration,
+    /// No more is offered; layer 2.
+    pub(crate) limit_l2: f64,
+    /// What the provider sold, if that is known; layer 2.
+    pub(crate) sold_l2: Option<f64>,
+    /// The part of a train that measures lasts as long, if need be longer.
+    pub(crate) trial: Option<Duration>,
+}
+
+/// What limits a direction, in rates of layer 2.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limits {
+    Found(Estimate, Quiet),
+    /// All passed, at this rate.
+    NotReached(f64),
+    /// Between what came through at last and what was too much.
+    Unknown {
+        bps: f64,
+        at_least: f64,
+        at_most: f64,
+    },
+}
+
+pub(crate) struct Finder<'a> {
+    run: &'a mut dyn Offers,
+    search: Search,
+    pub(crate) trials: u32,
+    repeats_left: u32,
+    /// On the path.
+    pub(crate) spent: Duration,
+    /// What was offered last, in bits, and how long it was given to leave.
+    last: (f64, Duration),
+    /// Layer 2: what the plan allows, and no more than the tester was seen to send.
+    limit: f64,
+    /// The first rate that is offered: a path carries half of what was sold, and not twice that.
+    first: f64,
+    /// Frames, and those lost of them, at rates that passed.
+    passed: (f64, f64),
+    /// No frame arrives, or the far end does not report arrival times.
+    pub(crate) is_blind: bool,
+}
+
+/// The first rate that was too much. Rates are of layer 2.
+#[derive(Clone, Copy, Debug)]
+struct Overload {
+    offered: f64,
+    /// What came through when what forgives was at its end, as far as that was reached.
+    rate: f64,
+    /// How long until then.
+    knee: Duration,
+    /// So many frames came after it.
+    frames: f64,
+}
+
+/// What came of offering more than a line carries for long.
+enum Held {
+    Queue(Estimate),
+    /// After a while less came through, at this rate.
+    Fell {
+        rate: f64,
+    },
+}
+
+impl<'a> Finder<'a> {
+    pub(crate) fn new(run: &'a mut dyn Offers, search: Search) -> Self {
+        let above_sold = search.sold_l2.map_or(f64::INFINITY, |bps| ABOVE_SOLD * bps);
+        Self {
+            run,
+            search,
+            trials: 0,
+            repeats_left: REPEATS,
+            spent: Duration::ZERO,
+            last: (0.0, Duration::ZERO),
+            limit: search.limit_l2.min(above_sold),
+            first: search.sold_l2.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0),
+            passed: (0.0, 0.0),
+            is_blind: false,
+        }
+    }
+
+    pub(crate) fn find(&mut self) -> Result<Limits, Abort> {
+        let mut over = match self.ramp()? {
+            Ok(over) => over,
+            Err(reached) => return Ok(Limits::NotReached(reached)),
+        };
+        self.look_closer(&mut over)?;
+        let mut drain = over.knee.mul_f64(PAST_THE_KNEE);
+        let mut known: Option<(Estimate, Quiet)> = None;
+        let (mut quiet, mut has_held) = (None, false);
+        for _ in 0..TRAINS {
+            if known.is_some() && self.spent > BUDGET {
+                break;
+            }
+            let (train, lasts) = self.train(&over, drain)?;
+            if !self.is_overload(&over, &train) {
+                // The first look was too low, or what forgives holds more than was taken out of it.
+                let offered = (OVER * over.rate).min(self.limit);
+                drain += lasts.mul_f64((offered / over.offered).min(1.0));
+                over.offered = over.offered.max(offered);
+                over.rate = (1.35 * over.rate).min(over.offered / FINE);
+                continue;
+            }
+            let half = train.through(train.step(train.steps() - 1)).bps / 2.0;
+            let at_half = match quiet {
+                // Most of it is as quiet.
+                Some(Quiet { bps, .. }) if bps <= 1.5 * half => quiet,
+                _ => self.quiet(half)?,
+            };
+            let Some(at_half) = at_half else {
+                // Half of what came through is too much: a bucket that forgave is empty now.
+                over = Overload { offered: (2.0 * half).max(over.rate), rate: half / OVER, ..over };
+                (drain, known) = (MOST, None);
+                continue;
+            };
+            quiet = Some(at_half);
+            let found = estimate(&train, over.rate, &at_half);
+            known = Some((found, at_half));
+            if found.draining {
+                drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
+            } else if found.kind == Kind::Queue && !has_held {
+                has_held = true;
+                match self.hold(&found, &at_half)? {
+                    Held::Queue(found) => known = Some((found, at_half)),
+                    Held::Fell { rate } => {
+                        over = Overload { offered: FINE * found.bps, rate, ..over };
+                        (drain, known, quiet) = (MOST, None, None);
+                        continue;
+                    }
+                }
+                break;
+            } else if !found.too_slow && !found.falling {
+                break;
+            }
+            // Just above the rate, where a queue in front of a policer has emptied.
+            over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
+        }
+        let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
+        if found.draining {
+            // The more is offered, the more comes, time after time: that is no rate of its own.
+            return Ok(unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
+        }
+        if found.kind != Kind::Queue {
+            self.offer_densely(&mut found, &quiet)?;
+        }
+        Ok(Limits::Found(found, quiet))
+    }
+
+    /// Whether the second part of a train was more than what forgives and what limits let pass.
+    fn is_overload(&self, over: &Overload, train: &Train) -> bool {
+        let (second, settled) = (train.step(train.steps() - 2), train.settled(train.steps() - 2));
+        let (offered, floor) = ((OVER * over.rate).min(self.limit), self.floor());
+        train.loss(settled.clone()) > floor + 0.08
+            || train.fills(second)
+            || train.through(settled).bps < 0.9 * offered * (1.0 - floor)
+            || offered >= self.limit
+    }
+
+    /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
+    /// queue in front of it shows how much it holds.
+    fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
+        let rate = (OVER * found.bps).min(self.limit);
+        let steps = [PaceStep { rate: whole(rate), lasts: HOLD }];
+        let stream = self.sound(&steps, HOLD.mul_f64(OVER - 1.0), "bottleneck, held")?;
+        let train = self.told(&stream, &steps)?;
+        let slices = train.whole().end;
+        let last = slices * 3 / 4..slices;
+        if let Some(rate) = train.fell(last.clone(), found, quiet) {
+            return Ok(Held::Fell { rate });
+        }
+        let drops = found.drops || train.loss(last.clone()) > quiet.loss() + 0.08;
+        let delay = found.delay.max(train.waits(last, quiet));
+        Ok(Held::Queue(Estimate { drops, delay, ..*found }))
+    }
+
+    /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
+    /// frame is not there yet: it lets its rate pass only of frames that come close together.
+    fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
+        for _ in 0..DENSER {
+            let rate = (DENSE * found.bps).min(self.limit);
+            let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
+            let lasts = lasts.clamp(Duration::from_millis(400), MOST);
+            // What the buckets hold is taken first.
+            let held = found.held * self.frame_bits() / (rate - found.bps).max(1.0);
+            let drain = Duration::from_secs_f64((PAST_THE_KNEE * held).min(MOST.as_secs_f64()));
+            let steps = drained(rate, drain, [(rate, lasts)]);
+            let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
+            let train = self.told(&stream, &steps)?;
+            let step = train.step(train.steps() - 1);
+            let third = step.len() / 3;
+            let (first, last) = (step.start..step.start + third, step.end - third..step.end);
+            let is_empty = !train.differ(first, last.clone(), quiet);
+            if !is_empty || !found.raise(&train.through(last), quiet) || rate >= self.limit {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.
+    fn floor(&self) -> f64 {
+        (self.passed.1 + 1.0) / (self.passed.0 + 2.0)
+    }
+
+    /// Raises the rate until more is lost or delayed than at the rates before, or until the tester
+    /// cannot send more: a host that stood still in a short trial sends less than it was asked for,
+    /// but at the next rate more than before.
+    fn ramp(&mut self) -> Result<Result<Overload, f64>, Abort> {
+        let mut rate = self.limit.min(self.first);
+        let (mut most_sent, mut passed) = (0.0, 0.0);
+        loop {
+            let frame_time = self.frame_time(rate);
+            let lasts = match passed >= self.limit {
+                true => RAMP_LAST,
+                false => frame_time.mul_f64(RAMP_FRAMES).clamp(RAMP_LEAST, RAMP_MOST),
+            };
+            let steps = vec![PaceStep { rate: whole(rate), lasts }];
+            let stream = self.offer(&steps, lasts.mul_f64(GROWTH - 1.0), "order of magnitude")?;
+            let train = self.told(&stream, &steps)?;
+            let (arrived, frames) = (train.arrived(train.whole()), train.frames(train.whole()));
+            let sent = stream.seen.sent_frames as f64 * self.frame_bits()
+                / stream.seen.sent_in.as_secs_f64().max(1e-9);
+            let over = train.overload(self.floor());
+            let lost = train.lost(train.whole());
+            let by_the_ends = stream.dropped_frames as f64 > lost / 2.0;
+            // What the first rate loses, the rate may be the cause of: what a lower one loses tells.
+            let may_be_over = passed == 0.0 && (train.overload(0.0).loses || over.grows);
+            if arrived == 0.0 && rate < LEAST_RATE_L2 {
+                // A burst of losses may take all of a few frames, but not time after time.
+                if self.repeats_left == 0 {
+                    return Err(self.nothing_arrives());
+                }
+                self.repeats_left -= 1;
+                continue;
+            }
+            if arrived == 0.0 || may_be_over && rate >= LEAST_RATE_L2 {
+                rate /= 8.0;
+                continue;
+            }
+            if (over.loses && !by_the_ends) || over.grows {
+                let half = train.second_half();
+                let by_arrival = train.through(half.clone()).bps;
+                let by_departure = rate * (1.0 - train.loss(half.clone()));
+                let knee = match over.loses {
+                    true => train.lost_by(3.0 + self.floor() * frames).unwrap_or(0.0),
+                    false => 0.0,
+                };
+                self.limit = self.limit.min(sent.max(rate));
+                return Ok(Ok(Overload {
+                    offered: sent.min(rate),
+                    rate: by_arrival.min(by_departure).max(rate / 100.0).max(passed / 2.0),
+                    knee: Duration::from_secs_f64(knee),
+                    frames: train.arrived(half),
+                }));
+            }
+            if passed >= self.limit {
+                return Ok(Err(train.through(train.whole()).bps));
+            }
+            self.passed = (self.passed.0 + frames, self.passed.1 + lost);
+            if sent < 0.9 * rate && sent <= most_sent * SENDS_MORE {
+                self.limit = sent.max(most_sent);
+            }
+            (passed, most_sent) = (rate, sent.max(most_sent));
+            rate = (rate * GROWTH).min(self.limit);
+        }
+    }
+
+    fn nothing_arrives(&mut self) -> Abort {
+        self.is_blind = true;
+        Abort::Lost(format!(
+            "{}: none of the frames of {} bytes arrived, though single probes did: look for a \
+             firewall or a rate limit for UDP, or give the rate with --cir",
+            self.search.direction, self.search.frame_bytes
+        ))
+    }
+
+    /// Until enough frames of an overload came through behind the knee.
+    fn look_closer(&mut self, over: &mut Overload) -> Result<(), Abort> {
+        for _ in 0..TRAINS - 1 {
+            if over.frames >= LOOK_FRAMES || self.spent > BUDGET {
+                break;
+            }
+            let lasts = self.frame_time(over.rate).mul_f64(2.0 * LOOK_FRAMES);
+            let lasts = lasts.max(Duration::from_millis(100));
+            let twice = (2.0 * over.rate).min(over.offered);
+            let steps = drained(over.offered, over.knee.mul_f64(PAST_THE_KNEE), [(twice, lasts)]);
+            let stream = self.offer(&steps, lasts, "bottleneck, first look")?;
+            let train = self.told(&stream, &steps)?;
+            let step = train.step(train.steps() - 1);
+            let through = train.through(step.start + step.len() / 5..step.end);
+            if through.bps > 0.95 * twice * (1.0 - self.floor()) && twice < over.offered {
+                // No overload: the guess was too low.
+                (over.rate, over.frames) = (1.1 * twice, 0.0);
+            } else {
+                // Nothing may have arrived in time.
+                (over.rate, over.frames) = (through.bps.max(over.rate / 8.0), through.frames);
+            }
+        }
+        over.rate = over.rate.min(over.offered);
+        Ok(())
+    }
+
+    /// An overload that takes what forgives, one well above the rate and one just above it.
+    fn train(&mut self, over: &Overload, drain: Duration) -> Result<(Train, Duration), Abort> {
+        let part = |least: f64, frames: f64, most: f64| {
+            let needed = self.frame_time(over.rate).as_secs_f64() * frames;
+            Duration::from_secs_f64(needed.max(least).min(most))
+        };
+        let asked = self.search.trial.unwrap_or_default().min(BUDGET);
+        let (fast, slow) = (part(0.4, 150.0, 2.0), part(0.6, 250.0, 2.5).max(asked));
+        let rates = [OVER, FINE].map(|times| (times * over.rate).min(self.limit));
+        let steps = drained(over.offered, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
+        let queued = drain.mul_f64((over.offered / over.rate - 1.0).max(0.0));
+        let queued = queued + fast.mul_f64(OVER - 1.0) + slow.mul_f64(FINE - 1.0);
+        let lasts = steps.iter().map(|step| step.lasts).sum();
+        let stream = self.sound(&steps, queued.min(MOST), "bottleneck")?;
+        Ok((self.told(&stream, &steps)?, lasts))
+    }
+
+    /// Half of what gets through: what is lost and delayed there, the rate is not the cause of.
+    /// `None` where even that was too much.
+    pub(crate) fn quiet(&mut self, rate: f64) -> Result<Option<Quiet>, Abort> {
+        let lasting = |frames: f64| {
+            let needed = self.frame_time(rate).as_secs_f64() * frames;
+            Duration::from_secs_f64(needed.clamp(1.0, 2.0))
+        };
+        let (first, more) = (lasting(800.0), lasting(2000.0));
+        let Some(quiet) = self.quiet_for(rate, first)? else { return Ok(None) };
+        // A loss is known by its count: more of it where there is any.
+        if quiet.lost > 0.0 && quiet.frames < 4000.0 {
+            return Ok(self.quiet_for(rate, more)?.map(|other| quiet.and(&other)));
+        }
+        Ok(Some(quiet))
+    }
+
+    fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Option<Quiet>, Abort> {
+        let steps = [PaceStep { rate: whole(rate), lasts }];
+        let stream = self.sound(&steps, Duration::ZERO, "loss at half the rate")?;
+        let train = self.told(&stream, &steps)?;
+        let over = train.overload(self.floor());
+        Ok(Quiet::of(&train, rate).filter(|_| !over.loses && !over.grows))
+    }
+
+    /// How long what was offered last may still be queued in front of a line of this rate.
+    pub(crate) fn queued(&self, line_bps: f64) -> Duration {
+        let (bits, given) = self.last;
+        let leaves = Duration::from_secs_f64((bits / line_bps.max(1.0)).min(60.0));
+        leaves.saturating_sub(given)
+    }
+
+    /// Frames at one rate, for so long; what they queue takes no longer than `queued`.
+    pub(crate) fn overload(
+        &mut self,
+        bps: f64,
+        lasts: Duration,
+        queued: Duration,
+    ) -> Result<Train, Abort> {
+        let steps = [PaceStep { rate: whole(bps), lasts }];
+        let stream = self.sound(&steps, queued, "queue")?;
+        self.told(&stream, &steps)
+    }
+
+    /// A trial that was not sent as planned, or that a receiver could not follow, says nothing and
+    /// is repeated; the last one is taken as it is.
+    fn sound(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
+        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
+        let stream = loop {
+            let stream = self.offer(steps, queued, what)?;
+            if self.repeats_left == 0 || stream.is_sound(steady, TOLERATED) {
+                break stream;
+            }
+            self.repeats_left -= 1;
+        };
+        self.run.count(&stream);
+        Ok(stream)
+    }
+
+    fn offer(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
+        let Search { direction, family, dscp, vlan_tags, .. } = self.search;
+        let sizes = FrameSizes::fixed(self.search.frame_bytes);
+        let load = FramesLoad::new(sizes, Pace::Steps { steps: steps.to_vec() }).traced();
+        let flow =
+            FlowSpec { vlan_tags, ..FlowSpec::new(direction, family, dscp, Load::Frames(load)) };
+        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
+        let bits = |step: &PaceStep| step.rate.as_bps() as f64 * step.lasts.as_secs_f64();
+        self.last = (steps.iter().map(bits).sum(), steady + queued);
+        // What was queued must be gone before the next trial begins.
+        let settle = settle(self.search.rtt) + queued;
+        let timing = Timing { warm_up: Duration::ZERO, steady, settle };
+        let name = format!("{what}, {direction}");
+        let trial = Trial { name, flows: vec![flow], timing };
+        loop {
+            self.trials += 1;
+            self.spent += steady + settle;
+            let seen = self.run.offer(&trial)?;
+            let report = frames(&trial, &seen)?;
+            if report.sent_frames > 0 {
+                return Ok(Stream {
+                    seen: report.clone(),
+                    dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
+                });
+            }
+            // A host may stand still for all of a short trial, but not time after time.
+            if self.repeats_left == 0 {
+                return Err(Abort::Testbed(format!("no frame could be sent in '{}'", trial.name)));
+            }
+            self.repeats_left -= 1;
+        }
+    }
+
+    fn told(&mut self, stream: &Stream, steps: &[PaceStep]) -> Result<Train, Abort> {
+        Train::of(&stream.seen, steps, self.search.frame_bytes).ok_or_else(|| {
+            self.is_blind = true;
+            let text = "the far end does not tell when frames arrive: it is older than this end; \
+                        give the rate with --cir, or run the same version there";
+            Abort::Testbed(text.into())
+        })
+    }
+
+    fn frame_bits(&self) -> f64 {
+        f64::from(self.search.frame_bytes) * 8.0
+    }
+
+    fn frame_time(&self, rate: f64) -> Duration {
+        Duration::from_secs_f64(self.frame_bits() / rate.max(1.0))
+    }
+}
+
+/// Between what came through at last and what was too much.
+fn unknown(over: &Overload) -> Limits {
+    let at_least = over.rate.min(over.offered) / OVER;
+    Limits::Unknown { bps: over.rate, at_least, at_most: over.offered }
+}
+
+fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, Abort> {
+    match seen.flows.as_slice() {
+        [FlowReport::Frames(frames)] => Ok(frames),
+        _ => Err(mismatch(trial)),
+    }
+}
+
+/// No part of a train is longer, nor the queue behind it.
+const MOST: Duration = Duration::from_secs(3);
+
+/// What forgives is taken first, by the rate that was too much.
+fn drained<const N: usize>(
+    offered: f64,
+    drain: Duration,
+    parts: [(f64, Duration); N],
+) -> Vec<PaceStep> {
+    let first = (offered, drain);
+    let all = [first].into_iter().filter(|(_, lasts)| !lasts.is_zero()).chain(parts);
+    all.map(|(rate, lasts)| PaceStep { rate: whole(rate), lasts }).collect()
+}
