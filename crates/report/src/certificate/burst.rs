@@ -190,6 +190,10 @@ fn discovered(step: Fields<'_>) -> Vec<Fact> {
             ("CBS", Some(bytes("cbs_bytes"))),
             ("Excess bucket", Some(excess(step))),
         ]),
+        "unknown" => known([
+            ("Found", Some(String::from("a limit, of which kind is not known"))),
+            ("Rate", Some(rates("rate_bps"))),
+        ]),
         _ => known([
             ("Found", Some(String::from("a shaper or a line"))),
             ("Rate", Some(rates("rate_bps"))),

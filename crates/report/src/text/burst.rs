@@ -203,8 +203,11 @@ fn no_second_bucket(alone: Option<&Alone>) -> String {
 }
 
 fn rate_between(bounds: &Bounds) -> String {
-    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most]
-        .map(|bps| rate(Rate::bps(bps.max(0.0) as u64)));
+    let rate = |bps: f64| match bps.is_finite() {
+        true => rate(Rate::bps(bps.max(0.0) as u64)),
+        false => String::from("not known"),
+    };
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(rate);
     format!("{estimate} ({least} … {most})")
 }
 
