@@ -207,7 +207,7 @@ impl Fates {
             let depths =
                 best((b - off).max(1.0), b + off, 1e-4, |b| self.pass(frames_s, b, lost).costs());
             b = (depths.0 + depths.1) / 2.0;
-            off = (off / 4.0).max(1.0).min(2.0);
+            off = (off / 4.0).clamp(1.0, 2.0);
             rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
         }
         let way = self.pass(frames_s, b, lost);
@@ -329,7 +329,7 @@ mod tests {
         let fate = |number: u32| {
             tokens = (tokens + rate * spacing * f64::from(u8::from(number > 0))).min(b);
             let drawn = number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 7;
-            let is_lost = every > 0 && drawn % every == 0;
+            let is_lost = every > 0 && drawn.is_multiple_of(every);
             if is_lost && lost == Lost::Before || tokens < 1.0 {
                 return Fate::Missing;
             }
