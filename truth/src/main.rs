@@ -2,7 +2,7 @@
 //! in real time across the kernel's own router, by `cargo xtask truth --kernel`.
 //!
 //! Networks are drawn from a seed, each by itself, or fixed and named; `facts` says what is true of
-//! them, `judge` whether a method has said so.
+//! them, `run` what a method says, `judge` whether that is true.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,8 @@ mod kernel;
 mod method;
 mod network;
 mod options;
+mod routers;
+mod run;
 mod table;
 #[path = "../../tests/watch/mod.rs"]
 mod watch;
@@ -122,7 +124,7 @@ fn over(network: &Network, methods: &[Method]) -> Vec<Outcome> {
     let is_meant =
         |method: &&Method| network.methods.is_empty() || network.methods.contains(method);
     let outcome = |method: &Method| {
-        let ran = method::run(*method, network, &facts)?;
+        let ran = run::run(*method, network, &facts)?;
         Some(Outcome {
             network: network.path.name.clone(),
             described: network.described(),

@@ -10,8 +10,8 @@ use fp_net::path::{
 use fp_net::sim::{Severity, Trouble};
 use serde_json::{Map, Value, json};
 
-use crate::kernel::{self, Routers};
 use crate::method::Method;
+use crate::routers::{self, Routers};
 
 /// One network, drawn or fixed.
 #[derive(Clone, Debug)]
@@ -72,14 +72,14 @@ impl Network {
 
     /// What the shapers of its links charge.
     pub(crate) const fn shapers_charge(&self) -> Charge {
-        if self.routers.is_some() { kernel::SHAPERS_CHARGE } else { Charge::L2 }
+        if self.routers.is_some() { routers::SHAPERS_CHARGE } else { Charge::L2 }
     }
 
     /// The name and the text of a file that brings it up again.
     pub(crate) fn file(&self) -> (String, String) {
         let name = &self.path.name;
         match &self.routers {
-            Some(routers) => (format!("{name}.sh"), kernel::script(self, routers)),
+            Some(routers) => (format!("{name}.sh"), routers.script(self.family)),
             None => (format!("{name}.yaml"), self.lab_file()),
         }
     }

@@ -80,6 +80,18 @@ pub enum Status {
     Aborted,
 }
 
+impl Status {
+    /// Whether what was asked is met; `None` where nothing was asked, or what was measured does not
+    /// say.
+    pub const fn is_met(self) -> Option<bool> {
+        match self {
+            Self::Pass | Self::Findings => Some(true),
+            Self::Fail => Some(false),
+            Self::Inconclusive | Self::Invalid | Self::Info | Self::Aborted => None,
+        }
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -6,11 +6,13 @@ mod certificate;
 mod chart;
 mod compare;
 mod csv;
+mod directions;
 mod document;
 mod json;
 mod junit;
 mod labels;
 mod methods;
+mod reasons;
 mod screen;
 mod sentence;
 mod steps;
@@ -32,11 +34,12 @@ pub use json::{Event, StepFields, json, json_event, step_fields};
 pub use junit::junit;
 pub use labels::Labels;
 pub use methods::Method;
+pub use reasons::reasons;
 pub use screen::{Detail, text};
 pub use sentence::sentence;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
-pub use text::{Progress, connections, duration, progress, rate, sparkline, trial_line};
+pub use text::{Progress, connections, duration, folded, progress, rate, sparkline, trial_line};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use fp_method::rounded;
 
 use crate::sentence::{self, word};
-use crate::text::{body, line, sentence as wrapped};
-use crate::{Run, Work, json};
+use crate::text::{body, folded, line, mark};
+use crate::{Run, Work, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,28 +15,40 @@ pub enum Detail {
     Full,
 }
 
-/// The whole result for a person; ends with a line feed. Sentences are wrapped at `columns`, if that is
-/// known; tables are not.
+/// The whole result for a person; ends with a line feed. Lines are folded at `columns`, if that is
+/// known.
 pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     let mut out = String::new();
-    let verdict = sentence::of(&json::brief(&run.work));
-    line(&mut out, &verdict);
+    let brief = json::brief(&run.work);
+    line(&mut out, &sentence::of(&brief));
     let seconds = run.lasted.as_secs_f64();
     let title = run.work.method().title();
     line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
+    let directions = directions::of(&brief);
+    if !directions.is_empty() {
+        line(&mut out, "");
+    }
+    for judged in &directions {
+        let status = mark(judged.is_met, "?").to_uppercase();
+        let (count, figure) = (judged.count(), &judged.figure);
+        line(&mut out, &format!("{:<15} {status:<4} {count:<12} {figure}", judged.direction));
+    }
     line(&mut out, "");
     body(&mut out, &run.work);
-    reasons(&mut out, &run.work, detail, columns);
-    out
+    line(&mut out, "");
+    line(&mut out, &format!("verdict: {}", word(&run.work.outcome().0.status.to_string())));
+    for reason in reasons::of(&brief) {
+        line(&mut out, &format!("  - {reason}"));
+    }
+    checks(&mut out, &run.work, detail);
+    match columns {
+        Some(columns) => folded(&out, columns),
+        None => out,
+    }
 }
 
-fn reasons(out: &mut String, work: &Work, detail: Detail, columns: Option<usize>) {
-    let (verdict, checks, deviations) = work.outcome();
-    line(out, "");
-    line(out, &format!("verdict: {}", word(&verdict.status.to_string())));
-    for reason in &verdict.reasons {
-        wrapped(out, "  - ", &reason.text, columns);
-    }
+fn checks(out: &mut String, work: &Work, detail: Detail) {
+    let (_, checks, deviations) = work.outcome();
     let broken = checks.iter().filter(|check| !check.ok).count();
     let passed = checks.len() - broken;
     let departs = match deviations.len() {
@@ -51,11 +63,10 @@ fn reasons(out: &mut String, work: &Work, detail: Detail, columns: Option<usize>
             let outcome = if check.ok { "passed" } else { "failed" };
             let [value, limit] = [check.value, check.limit].map(|figure| rounded(figure, 2));
             let name = check.name.replace('_', " ");
-            let text = format!("{name}: {value} {}, limit {limit}: {outcome}", check.unit);
-            wrapped(out, "  - ", &text, columns);
+            line(out, &format!("  - {name}: {value} {}, limit {limit}: {outcome}", check.unit));
         }
         for deviation in deviations {
-            wrapped(out, "  - departs from the standard: ", deviation, columns);
+            line(out, &format!("  - departs from the standard: {deviation}"));
         }
     }
 }

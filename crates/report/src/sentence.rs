@@ -97,6 +97,18 @@ fn figure(
     }
 }
 
+/// The figure of a step beside what it is measured by, without its direction.
+pub(crate) fn of_step(step: Fields<'_>) -> Option<String> {
+    let shown = match step.word("name") {
+        "tcp" => tcp(step),
+        "flow" => flow(step),
+        "policing" => policing(step)?,
+        _ => return None,
+    };
+    let direction = format!("{} ", step.word("flow_direction"));
+    Some(shown.strip_prefix(&direction).map_or(shown.clone(), str::to_owned))
+}
+
 /// `download 37.12 ± 0.05 of 40.00 Mbit/s sold`.
 fn tcp(step: Fields<'_>) -> String {
     let both = if step.word("direction") == "bidirectional" { " (both loaded)" } else { "" };

@@ -1,6 +1,5 @@
 //! The steps of a run in a line each: what each was, its main figure, and what became of it.
 
-use fp_method::{flow, rfc2544, rfc6349, rfc7640, stress};
 use fp_model::Rate;
 use serde_json::Value;
 
@@ -37,7 +36,7 @@ pub fn steps(work: &Work) -> Vec<StepLine> {
         let mut reasons = verdict.reasons.iter().filter(|reason| reason.step == Some(place));
         let remark = reasons.next().map(|reason| reason.text.clone());
         let step = Fields(step);
-        let outcome = match is_met(work, place, step) {
+        let outcome = match step.flag("pass") {
             Some(true) => StepOutcome::Passed,
             Some(false) => StepOutcome::Failed,
             None if remark.is_some() => StepOutcome::Remarked,
@@ -47,18 +46,6 @@ pub fn steps(work: &Work) -> Vec<StepLine> {
         StepLine { name: name(step), figure: figure(step), outcome, remark }
     };
     json::steps(work).iter().enumerate().map(line).collect()
-}
-
-/// Whether a step meets what was asked of it; `None` where nothing was, or where it could not be seen.
-fn is_met(work: &Work, place: usize, step: Fields<'_>) -> Option<bool> {
-    match work {
-        Work::Flow { plan, report } => flow::is_met(plan, report, place),
-        Work::Rfc2544 { plan, report } => rfc2544::is_met(plan, &report.steps, place),
-        Work::Rfc6349 { plan, report } => rfc6349::is_met(plan, &report.steps, place),
-        Work::Rfc7640 { plan, report } => rfc7640::is_met(plan, &report.steps, place),
-        Work::Stress { plan, report } => stress::is_met(plan, report, place),
-        Work::Burst { .. } | Work::Y1564 { .. } => step.flag("pass"),
-    }
 }
 
 /// The steps of a result document, each with what tells it from the others of its kind.

@@ -3,10 +3,11 @@
 use fp_model::Direction;
 use serde_json::Value;
 
-use super::{Figure, Right, Said, State, number, reasons, steps, text};
+use super::{Figure, Right, Said, State, direction_of, number, reasons, steps, text};
 use crate::facts::{Bucket, Facts, is_clean};
-use crate::method::{Method, Ran, SERVICE_LOSS, direction_of};
+use crate::method::Method;
 use crate::network::Network;
+use crate::run::{Ran, SERVICE_LOSS};
 
 /// Codes of the burst test's reasons that blame the policer.
 const BLAMES_THE_POLICER: [&str; 5] = [

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::transfers::path_mtu;
-use super::{Figure, Right, Said, State, compared, lost_at_any_rate, number, steps, text};
+use super::{
+    Figure, Right, Said, State, compared, direction_of, lost_at_any_rate, number, steps, text,
+};
 use crate::facts::{Bucket, DirectionFacts, Facts, Kind};
-use crate::method::direction_of;
 use crate::network::Network;
 
 /// The longest frames that are sent unless the path carries none of them.

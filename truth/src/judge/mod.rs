@@ -37,11 +37,13 @@ mod discovery;
 mod throughput;
 mod transfers;
 
+use fp_model::Direction;
 use serde_json::Value;
 
 use crate::facts::Facts;
-use crate::method::{Method, Ran};
+use crate::method::Method;
 use crate::network::{Network, si};
+use crate::run::Ran;
 
 /// How far a figure may be off.
 const TOLERANCE: f64 = 0.02;
@@ -153,6 +155,11 @@ fn steps<'a>(document: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Val
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The direction that a document names.
+fn direction_of(text: &str) -> Option<Direction> {
+    [Direction::Download, Direction::Upload].into_iter().find(|named| named.to_string() == text)
 }
 
 fn number(value: &Value, key: &str) -> Option<f64> {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use fp_model::{Direction, Rate};
+use fp_model::Rate;
 use fp_net::path::{LinkSpec, PoliceSpec};
 use fp_net::sim::Severity;
 use serde_json::json;
 
 use super::*;
-use crate::method::Sold;
 use crate::network::HostTroubles;
+use crate::run::Sold;
 
 /// 1 Gbit/s, a policer of 40 Mbit/s and 64,000 bytes, 10 ms in each direction.
 fn policed() -> Network {

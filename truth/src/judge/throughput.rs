@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::transfers::{baseline_rtt, path_mtu};
-use super::{Figure, Right, Said, steps, text};
+use super::{Figure, Right, Said, direction_of, steps, text};
 use crate::facts::{DirectionFacts, Facts};
-use crate::method::direction_of;
 use crate::network::Network;
 
 /// Where nothing is lost by chance, the throughput is what the path carries: the bucket is drained and

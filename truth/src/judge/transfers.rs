@@ -4,11 +4,10 @@ use fp_model::Direction;
 use serde_json::Value;
 
 use super::{
-    Figure, Right, Said, State, compared, exact_bytes, lost_at_any_rate, number, reasons, steps,
-    text,
+    Figure, Right, Said, State, compared, direction_of, exact_bytes, lost_at_any_rate, number,
+    reasons, steps, text,
 };
 use crate::facts::{DirectionFacts, Facts, HOST_L1_BPS, Kind, wavers, windows_bytes};
-use crate::method::direction_of;
 use crate::network::Network;
 
 /// A bottleneck above this share of the highest rate that the search offers may count as not reached:

@@ -3,7 +3,7 @@
 use fp_model::Direction;
 
 use super::*;
-use crate::facts::{DirectionFacts, Kind};
+use crate::facts::{DirectionFacts, Facts, Kind};
 
 fn full(name: &str, direction: Direction) -> DirectionFacts {
     let network = networks().into_iter().find(|network| network.path.name == name).unwrap();
@@ -67,7 +67,7 @@ fn directions_and_lengths_are_those_of_the_commands() {
 fn a_script_has_the_parameters_of_its_network() {
     let all = networks();
     let network = all.iter().find(|network| network.path.name == "tbf-60m-and-nft-20m").unwrap();
-    let script = script::of(network, network.routers.as_ref().unwrap());
+    let script = network.routers.as_ref().unwrap().script(network.family);
     for line in [
         "ip -n router1 link add right type veth peer name left netns router2",
         "ip -4 -n near route add 10.77.2.0/24 via 10.77.0.2",

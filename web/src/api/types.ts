@@ -217,6 +217,7 @@ export interface ResultDocument {
   deviations?: string[];
   /** What was found, with final texts. */
   sentence: string;
+  reasons: string[];
   blocks: Block[];
   judged_again?: Fields;
 }

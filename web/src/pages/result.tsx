@@ -40,10 +40,10 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
         <Band key={band.word} {...band} />
       ))}
       <VerdictBanner verdict={found.verdict.status} sentence={found.sentence}>
-        {found.verdict.reasons.length > 0 && (
+        {found.reasons.length > 0 && (
           <ul class="reasons">
-            {found.verdict.reasons.map((reason) => (
-              <li key={`${reason.code} ${reason.text}`}>{reason.text}</li>
+            {found.reasons.map((reason) => (
+              <li key={reason}>{reason}</li>
             ))}
           </ul>
         )}

@@ -250,6 +250,12 @@ pub(super) fn rates(
                 continue;
             }
             policed = found;
+            // The other direction may have a bucket that this overload has not emptied.
+            let is_open = |one: &Policed| one.queue.is_none() && one.refill.is_none();
+            if policed.iter().any(is_open) && growths + 1 < GROWTHS {
+                (growths, lasts) = (growths + 1, lasts * GROWTH);
+                continue;
+            }
             break None;
         }
         let late = seen.iter().map(|seen| seen.emulation.late_max).max().unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use fp_method::signed;
 
-use super::{known, named, table};
+use super::{known, named, status, table};
 use crate::chart::buckets;
-use crate::document::{Block, Cell, Fact, Table, Tone, columns};
+use crate::document::{Block, Cell, Fact, Table, columns};
 use crate::stored::fields::Fields;
 use crate::text::{grouped, unknown};
 
@@ -35,14 +35,6 @@ fn towards<'a>(steps: &[Fields<'a>], direction: &str) -> Vec<Fields<'a>> {
     steps.iter().copied().filter(|step| step.word("flow_direction") == direction).collect()
 }
 
-fn outcome(step: Fields<'_>) -> Cell {
-    match step.flag("pass") {
-        Some(true) => Cell::toned("pass", Tone::Good),
-        Some(false) => Cell::toned("FAIL", Tone::Bad),
-        None => Cell::new("?"),
-    }
-}
-
 fn kilobytes(step: Fields<'_>, field: &str) -> String {
     step.number(field).map_or_else(unknown, |bytes| format!("{:.3}", bytes / 1e3))
 }
@@ -58,7 +50,7 @@ fn both(steps: &[Fields<'_>]) -> &'static str {
 
 fn cbs_table(steps: &[Fields<'_>], direction: &str) -> Table {
     let row = |step: &Fields<'_>| {
-        let mut cells = vec![outcome(*step)];
+        let mut cells = vec![status(*step, "?")];
         let texts = [
             step.grouped("frame_bytes"),
             megabits(*step, "cir_bps"),
@@ -97,7 +89,7 @@ fn cbs_table(steps: &[Fields<'_>], direction: &str) -> Table {
 
 fn policing_table(steps: &[Fields<'_>], direction: &str) -> Table {
     let row = |step: &Fields<'_>| {
-        let mut cells = vec![outcome(*step)];
+        let mut cells = vec![status(*step, "?")];
         let deviation = step.number("deviation_percent");
         let texts = [
             step.grouped("frame_bytes"),

@@ -1,6 +1,6 @@
 //! A run of flows on a certificate: each flow, its rates by layer, its course, the profile.
 
-use super::{named, table};
+use super::{named, of_steps, table};
 use crate::chart::{HALF, WHOLE, course, profile};
 use crate::document::{Block, Cell, Figure, Table, columns};
 use crate::stored::fields::Fields;
@@ -16,8 +16,8 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         flows.iter().copied().filter(|flow| flow.word("transport") == transport).collect()
     };
     let mut blocks = Vec::new();
-    blocks.extend(table(tcp(&of("tcp"))));
-    blocks.extend(table(udp(&of("udp"))));
+    blocks.extend(of_steps(&of("tcp"), tcp));
+    blocks.extend(of_steps(&of("udp"), udp));
     blocks.extend(table(by_layer(&flows)));
     let profiles = named(steps, "profile");
     let figures: Vec<Figure> = profiles.iter().filter_map(|step| profile::figure(*step)).collect();

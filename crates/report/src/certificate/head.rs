@@ -2,6 +2,7 @@
 
 use crate::Labels;
 use crate::document::{Banner, Block, Fact, Tone};
+use crate::reasons::reasons;
 use crate::sentence::{sentence, word};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
@@ -10,8 +11,7 @@ pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
     let value = Fields(result.value());
     let verdict = Block::Verdict(of_result(result));
     let mut blocks = vec![verdict, Block::Facts(facts(result, labels))];
-    let reasons = value.inside("verdict").each("reasons");
-    let reasons: Vec<String> = reasons.map(|reason| reason.word("text").to_owned()).collect();
+    let reasons = reasons(result);
     if !reasons.is_empty() {
         blocks.push(Block::List(reasons));
     }

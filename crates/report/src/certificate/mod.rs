@@ -16,7 +16,8 @@ mod y1564;
 
 use serde_json::Value;
 
-use crate::document::{Block, Document, Fact, Table};
+use crate::directions;
+use crate::document::{Block, Cell, Document, Fact, Table, Tone, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::{Labels, Method};
@@ -53,6 +54,10 @@ pub fn blocks(result: &Stored) -> Vec<Block> {
 fn found(method: &str, result: &Value) -> Vec<Block> {
     let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
     let mut blocks = Vec::new();
+    let judged = directions(result);
+    if !judged.is_empty() {
+        blocks.push(Block::Facts(judged));
+    }
     let facts = path::facts(&steps);
     if !facts.is_empty() {
         blocks.push(Block::Facts(facts));
@@ -71,6 +76,49 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
         blocks.push(Block::Text(String::from("The run ended before it had found anything.")));
     }
     blocks
+}
+
+/// What became of each direction.
+fn directions(result: &Value) -> Vec<Fact> {
+    let fact = |judged: directions::Judged| {
+        let name = match judged.direction {
+            "download" => "Download",
+            "upload" => "Upload",
+            _ => "Both directions",
+        };
+        let status = match judged.is_met {
+            Some(true) => "PASS",
+            Some(false) => "FAIL",
+            None => "INCONCLUSIVE",
+        };
+        let count = judged.count();
+        let figure = judged.figure;
+        let beside = if figure.is_empty() { figure } else { format!("; {figure}") };
+        Fact::new(name, format!("{status}: {count}{beside}"))
+    };
+    directions::of(result).into_iter().map(fact).collect()
+}
+
+/// A table with a row for each of `steps`, and what became of what was asked of them where anything
+/// was.
+fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Option<Block> {
+    let mut whole = made(steps);
+    if steps.iter().any(|step| step.flag("pass").is_some()) {
+        whole.columns.extend(columns(&["result"]));
+        for (row, step) in whole.rows.iter_mut().zip(steps) {
+            row.push(status(*step, "–"));
+        }
+    }
+    table(whole)
+}
+
+/// Whether a step meets what was asked of it.
+fn status(step: Fields<'_>, unknown: &str) -> Cell {
+    match step.flag("pass") {
+        Some(true) => Cell::toned("pass", Tone::Good),
+        Some(false) => Cell::toned("FAIL", Tone::Bad),
+        None => Cell::new(unknown),
+    }
 }
 
 /// The steps of a name.

@@ -2,7 +2,7 @@
 
 use fp_method::rfc2544::APPLICABILITY;
 
-use super::{named, table};
+use super::{named, of_steps};
 use crate::chart::rates;
 use crate::document::{Block, Cell, Table, Tone, columns};
 use crate::stored::fields::Fields;
@@ -11,20 +11,20 @@ use crate::text::{grouped, unknown};
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let throughput = named(steps, "rfc2544_throughput");
     let mut blocks = vec![Block::Text(String::from(APPLICABILITY))];
-    blocks.extend(table(throughput_table(&throughput)));
+    blocks.extend(of_steps(&throughput, throughput_table));
     let figures = rates::throughput(&throughput);
     if !figures.is_empty() {
         blocks.push(Block::Figures(figures));
     }
-    blocks.extend(table(latency(&named(steps, "rfc2544_latency"))));
+    blocks.extend(of_steps(&named(steps, "rfc2544_latency"), latency));
     let losses = named(steps, "rfc2544_frame_loss");
-    blocks.extend(table(frame_loss(&losses)));
+    blocks.extend(of_steps(&losses, frame_loss));
     let figures = rates::loss(&losses);
     if !figures.is_empty() {
         blocks.push(Block::Figures(figures));
     }
-    blocks.extend(table(back_to_back(&named(steps, "rfc2544_back_to_back"))));
-    blocks.extend(table(recovery(&named(steps, "rfc2544_recovery"))));
+    blocks.extend(of_steps(&named(steps, "rfc2544_back_to_back"), back_to_back));
+    blocks.extend(of_steps(&named(steps, "rfc2544_recovery"), recovery));
     blocks
 }
 

@@ -1,6 +1,6 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
-use super::{named, table};
+use super::{named, of_steps, table};
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Cell, Figure, Table, Tone, columns};
 use crate::stored::fields::Fields;
@@ -24,7 +24,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     if !bars.is_empty() {
         blocks.push(Block::Figures(bars));
     }
-    blocks.extend(table(throughput(&trials)));
+    blocks.extend(of_steps(&trials, throughput));
     let baseline_us = named(steps, "baseline_rtt")
         .first()
         .and_then(|step| step.number("rtt_min_ms"))

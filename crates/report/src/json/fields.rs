@@ -111,7 +111,7 @@ const BOTTLENECK: StepFields = StepFields {
 
 const TCP: StepFields = StepFields {
     step: "tcp",
-    own: "direction flow_direction role window_fraction connections window_bytes \
+    own: "pass direction flow_direction role window_fraction connections window_bytes \
         window_effective_bytes bdp_bytes sender congestion_control mss_bytes good_bytes \
         transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
         throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
@@ -136,7 +136,7 @@ const FLOW_PATH: StepFields = StepFields {
 
 const FLOW: StepFields = StepFields {
     step: "flow",
-    own: "flow part class transport engine family direction streams dscp_sent dscp_received \
+    own: "pass flow part class transport engine family direction streams dscp_sent dscp_received \
         ecn_sent payload_bytes sent_payload_bytes rate_bps layer packets sent_packets pps \
         unsent lost loss_percent out_of_order duplicates corrupt conserved jitter_us \
         jitter_mean_us retransmitted_bytes rtt_mean_ms rtt_min_ms link_usage_percent \
@@ -175,7 +175,7 @@ const LINE_RATE: StepFields = StepFields {
 
 const THROUGHPUT: StepFields = StepFields {
     step: "rfc2544_throughput",
-    own: "direction frame_bytes rate_l1_bps rate_l2_bps rate_fps percent_of_line theoretical_fps \
+    own: "pass direction frame_bytes rate_l1_bps rate_l2_bps rate_fps percent_of_line theoretical_fps \
         limit",
     inside: &[
         (
@@ -189,20 +189,20 @@ const THROUGHPUT: StepFields = StepFields {
 
 const LATENCY: StepFields = StepFields {
     step: "rfc2544_latency",
-    own: "direction frame_bytes rate_fps kind clock_error_us definition latency_min_ms \
+    own: "pass direction frame_bytes rate_fps kind clock_error_us definition latency_min_ms \
         latency_mean_ms latency_max_ms repetitions repetition_means_ms.N",
     inside: &[],
 };
 
 const FRAME_LOSS: StepFields = StepFields {
     step: "rfc2544_frame_loss",
-    own: "direction frame_bytes highest_fps",
+    own: "pass direction frame_bytes highest_fps",
     inside: &[("trials.N", TRIAL), ("trials.N", "percent_of_highest")],
 };
 
 const BACK_TO_BACK: StepFields = StepFields {
     step: "rfc2544_back_to_back",
-    own: "direction frame_bytes skipped repetitions average_frames min_frames max_frames \
+    own: "pass direction frame_bytes skipped repetitions average_frames min_frames max_frames \
         deviation_frames implied_buffer_s corrected_buffer_s limit_frames step_frames trials \
         longest_frames.N",
     inside: &[],
@@ -210,7 +210,7 @@ const BACK_TO_BACK: StepFields = StepFields {
 
 const RECOVERY: StepFields = StepFields {
     step: "rfc2544_recovery",
-    own: "direction frame_bytes overload_fps reduced_fps recovery_ms lost_in_overload_frames \
+    own: "pass direction frame_bytes overload_fps reduced_fps recovery_ms lost_in_overload_frames \
         lost_after_frames sent_late_max_ms tester_limit",
     inside: &[],
 };
@@ -272,7 +272,7 @@ const DISCOVERY: StepFields = StepFields {
 
 const POLICER: StepFields = StepFields {
     step: "rfc7640_policer",
-    own: "direction frame_bytes cir_l2_bps cbs_bytes eir_l2_bps ebs_bytes burst_rate_l2_bps \
+    own: "pass direction frame_bytes cir_l2_bps cbs_bytes eir_l2_bps ebs_bytes burst_rate_l2_bps \
         bsa_bytes depth_estimate_bytes",
     inside: &[
         ("compliant", STATELESS),
@@ -284,7 +284,7 @@ const POLICER: StepFields = StepFields {
 
 const QUEUE: StepFields = StepFields {
     step: "rfc7640_queue",
-    own: "direction scheduler frame_bytes queue_bytes bandwidth_l2_bps bsa_bytes",
+    own: "pass direction scheduler frame_bytes queue_bytes bandwidth_l2_bps bsa_bytes",
     inside: &[
         ("stateless", STATELESS),
         ("hunt", HUNT),
@@ -295,7 +295,7 @@ const QUEUE: StepFields = StepFields {
 
 const SCHEDULER: StepFields = StepFields {
     step: "rfc7640_scheduler",
-    own: "direction scheduler frame_bytes queue_bytes bandwidth_l2_bps",
+    own: "pass direction scheduler frame_bytes queue_bytes bandwidth_l2_bps",
     inside: &[
         ("classes.N", "dscp weight share_percent expected_share_percent"),
         ("classes.N.stateless", STATELESS),
@@ -305,14 +305,14 @@ const SCHEDULER: StepFields = StepFields {
 
 const SHAPER: StepFields = StepFields {
     step: "rfc7640_shaper",
-    own: "direction frame_bytes rate_l2_bps bc_bytes be_bytes queue_bytes sr_l2_bps \
+    own: "pass direction frame_bytes rate_l2_bps bc_bytes be_bytes queue_bytes sr_l2_bps \
         first_train_bytes bucket_estimate_bytes bucket_estimate_least_bytes sbb_bytes sbi_us",
     inside: &[("stateless", STATELESS), ("stateful.N", STATEFUL)],
 };
 
 const CAPACITY: StepFields = StepFields {
     step: "rfc7640_capacity",
-    own: "direction frame_bytes",
+    own: "pass direction frame_bytes",
     inside: &[
         ("classes.N", "dscp device bsa_bytes"),
         ("classes.N.compliant", STATELESS),
@@ -329,7 +329,7 @@ const CAPACITY: StepFields = StepFields {
 
 const STRESS: StepFields = StepFields {
     step: "stress",
-    own: "direction family connections_target connections_peak connections_at_end \
+    own: "pass direction family connections_target connections_peak connections_at_end \
         setup_rate_cps_peak attempted established closed given_up failed_percent transactions \
         good_bytes upload_good_bytes download_good_bytes throughput_bps layer duplicate_acks \
         out_of_order bad_checksums corrupt_payload_bytes memory_bytes \

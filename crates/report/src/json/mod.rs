@@ -120,7 +120,7 @@ fn plan(work: &Work) -> Value {
 }
 
 pub(crate) fn steps(work: &Work) -> Vec<Value> {
-    match work {
+    let mut steps: Vec<Value> = match work {
         Work::Flow { report, .. } => report.steps.iter().map(flow::step).collect(),
         Work::Rfc2544 { report, .. } => report.steps.iter().map(rfc2544::step).collect(),
         Work::Rfc6349 { report, .. } => report.steps.iter().map(rfc6349::step).collect(),
@@ -128,6 +128,29 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
         Work::Burst { report, .. } => report.steps.iter().map(burst::step).collect(),
         Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
         Work::Stress { report, .. } => report.steps.iter().map(stress::step).collect(),
+    };
+    for (place, step) in steps.iter_mut().enumerate() {
+        let is_judged = step_fields(work.method())
+            .iter()
+            .any(|fields| step["name"] == fields.step && fields.has("pass"));
+        if is_judged && step.get("pass").is_none() {
+            step["pass"] = json!(is_met(work, place));
+        }
+    }
+    steps
+}
+
+/// Whether the step at a place meets what was asked of it; `None` where nothing was, or where it could
+/// not be seen.
+fn is_met(work: &Work, place: usize) -> Option<bool> {
+    match work {
+        Work::Flow { plan, report } => fp_method::flow::is_met(plan, report, place),
+        Work::Rfc2544 { plan, report } => fp_method::rfc2544::is_met(plan, &report.steps, place),
+        Work::Rfc6349 { plan, report } => fp_method::rfc6349::is_met(plan, &report.steps, place),
+        Work::Rfc7640 { plan, report } => fp_method::rfc7640::is_met(plan, &report.steps, place),
+        Work::Stress { plan, report } => fp_method::stress::is_met(plan, report, place),
+        // Their steps say it themselves.
+        Work::Burst { .. } | Work::Y1564 { .. } => None,
     }
 }
 

@@ -8,7 +8,7 @@ use fp_method::signed;
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::path_mtu;
-use super::{duration, grouped, line, rate, unknown};
+use super::{duration, grouped, line, mark, rate, unknown};
 
 const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
 const POLICING_HEAD: &str = "        frame configured   sent burst    mean rcvd        CBS  deviation            interval bursts";
@@ -68,7 +68,7 @@ fn line_rate(found: &Line) -> String {
 fn cbs(step: &CbsStep) -> String {
     format!(
         "  {:<4} {:>6} {:>10} {:>8} kB {:>8} kB {:>8} {:>8} {:>7} {:>6} {:>8} {:>9}",
-        outcome(step.pass),
+        mark(step.pass, "?"),
         step.frame_bytes,
         grouped(step.configured_burst_bytes),
         kilobytes(step.tx_burst_bytes as f64),
@@ -110,7 +110,7 @@ fn policing(step: &PolicingStep) -> String {
     });
     format!(
         "  {:<4} {:>6} {:>10} {:>9} kB {:>9} kB {:>10} {:>10} {interval:>19} {:>6}",
-        outcome(step.pass),
+        mark(step.pass, "?"),
         step.frame_bytes,
         grouped(step.configured_burst_bytes),
         kilobytes(step.tx_burst_bytes as f64),
@@ -119,14 +119,6 @@ fn policing(step: &PolicingStep) -> String {
         step.deviation_percent.map_or_else(unknown, |percent| format!("{} %", signed(percent, 2))),
         step.bursts,
     )
-}
-
-const fn outcome(pass: Option<bool>) -> &'static str {
-    match pass {
-        Some(true) => "pass",
-        Some(false) => "FAIL",
-        None => "?",
-    }
 }
 
 fn kilobytes(bytes: f64) -> String {

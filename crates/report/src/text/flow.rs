@@ -1,21 +1,29 @@
 //! The screen of a run of flows: a table for TCP, one for UDP, the rates at each layer, the profile.
 
-use fp_method::flow::{Carried, Connection, FlowStep, Part, ProfileStep, Report, Step, Transport};
+use fp_method::flow::{
+    Carried, Connection, FlowStep, Part, Plan, ProfileStep, Report, Step, Transport, is_met,
+};
 use fp_model::{Dscp, DscpCount, Rate, TcpEngine};
 
 use super::path::path_mtu;
-use super::{amount, duration, grouped, line, one_way, plot, rate, unknown};
+use super::{amount, duration, grouped, line, mark, one_way, plot, rate, unknown};
 
 /// More flows than that are shown in sum only; the result has them all.
 const ROWS_MAX: usize = 64;
 
-pub(super) fn body(out: &mut String, report: &Report) {
+/// A flow with what became of it, and what is added up of flows.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    flow: &'a FlowStep,
+    status: &'static str,
+}
+
+pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     of_path(out, report);
-    let flows: Vec<&FlowStep> = report
-        .steps
-        .iter()
-        .filter_map(|step| match step {
-            Step::Flow(flow) => Some(flow),
+    let steps = report.steps.iter().enumerate();
+    let flows: Vec<Row<'_>> = steps
+        .filter_map(|(place, step)| match step {
+            Step::Flow(flow) => Some(Row { flow, status: mark(is_met(plan, report, place), "") }),
             Step::Path(_) | Step::Profile(_) => None,
         })
         .collect();
@@ -48,23 +56,23 @@ fn of_path(out: &mut String, report: &Report) {
 }
 
 /// Classes in place of their flows, sums last.
-fn shown<'a>(flows: &[&'a FlowStep]) -> Vec<&'a FlowStep> {
-    let has_classes = flows.iter().any(|flow| flow.part == Part::Class);
-    let single = flows.iter().filter(|flow| flow.part == Part::Flow).count();
+fn shown<'a>(flows: &[Row<'a>]) -> Vec<Row<'a>> {
+    let has_classes = flows.iter().any(|row| row.flow.part == Part::Class);
+    let single = flows.iter().filter(|row| row.flow.part == Part::Flow).count();
     let is_row = |flow: &FlowStep| match flow.part {
         Part::Flow => single <= ROWS_MAX && (!has_classes || flow.class.is_none()),
         Part::Class | Part::Sum => true,
     };
-    flows.iter().copied().filter(|flow| is_row(flow)).collect()
+    flows.iter().copied().filter(|row| is_row(row.flow)).collect()
 }
 
-fn width(flows: &[&FlowStep]) -> usize {
-    flows.iter().map(|flow| flow.name.chars().count()).max().unwrap_or(0).clamp(12, 24)
+fn width(flows: &[Row<'_>]) -> usize {
+    flows.iter().map(|row| row.flow.name.chars().count()).max().unwrap_or(0).clamp(12, 24)
 }
 
-fn table(out: &mut String, flows: &[&FlowStep], transport: Transport) {
-    let mine: Vec<&FlowStep> =
-        flows.iter().filter(|flow| flow.transport == Some(transport)).copied().collect();
+fn table(out: &mut String, flows: &[Row<'_>], transport: Transport) {
+    let mine: Vec<Row<'_>> =
+        flows.iter().filter(|row| row.flow.transport == Some(transport)).copied().collect();
     if mine.is_empty() {
         return;
     }
@@ -82,10 +90,10 @@ fn table(out: &mut String, flows: &[&FlowStep], transport: Transport) {
             "rate (l4)"
         ),
     );
-    for flow in mine {
-        for row in rows(flow, transport, wide) {
-            line(out, &row);
-        }
+    for Row { flow, status } in mine {
+        let [sender, receiver] = rows(flow, transport, wide);
+        line(out, &sender);
+        line(out, &format!("{receiver}  {status}"));
         if let Some(more) = details(flow, transport) {
             line(out, &format!("    {more}"));
         }
@@ -213,12 +221,12 @@ pub(crate) fn percent(percent: f64) -> String {
     }
 }
 
-fn by_layer(out: &mut String, flows: &[&FlowStep]) {
+fn by_layer(out: &mut String, flows: &[Row<'_>]) {
     if flows.is_empty() {
         return;
     }
     let wide = width(flows);
-    let has_line = flows.iter().any(|flow| flow.link_usage_l2_percent.is_some());
+    let has_line = flows.iter().any(|row| row.flow.link_usage_l2_percent.is_some());
     let usage = if has_line { "usage: l2         l1" } else { "" };
     line(
         out,
@@ -227,7 +235,7 @@ fn by_layer(out: &mut String, flows: &[&FlowStep]) {
             "received", "l1", "l2", "l3", "l4"
         ),
     );
-    for flow in flows {
+    for Row { flow, .. } in flows {
         let rates = &flow.received.rates;
         let cells = [rates.l1, rates.l2, rates.l3, rates.l4].map(mbps);
         let usage = [flow.link_usage_l2_percent, flow.link_usage_l1_percent];

@@ -27,12 +27,12 @@ use crate::Work;
 /// What a run found.
 pub(crate) fn body(out: &mut String, work: &Work) {
     match work {
-        Work::Flow { report, .. } => flow::body(out, report),
-        Work::Rfc2544 { report, .. } => rfc2544::body(out, report),
-        Work::Rfc6349 { report, .. } => rfc6349::body(out, report),
+        Work::Flow { plan, report } => flow::body(out, plan, report),
+        Work::Rfc2544 { plan, report } => rfc2544::body(out, plan, report),
+        Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
         Work::Y1564 { report, .. } => y1564::body(out, report),
         Work::Burst { report, .. } => burst::body(out, report),
-        Work::Rfc7640 { report, .. } => rfc7640::body(out, report),
+        Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
         Work::Stress { report, .. } => stress::body(out, report),
     }
 }
@@ -44,11 +44,6 @@ pub(crate) fn line(out: &mut String, text: &str) {
 }
 
 /// Adds `text` after `label`, wrapped at `columns`; what follows the first line is indented.
-pub(crate) fn sentence(out: &mut String, label: &str, text: &str, columns: Option<usize>) {
-    indented(out, label, text, 4, columns);
-}
-
-/// The same with another indentation of what follows the first line.
 pub(crate) fn indented(
     out: &mut String,
     label: &str,
@@ -66,6 +61,39 @@ pub(crate) fn indented(
         .break_words(false);
     for row in textwrap::wrap(text, layout) {
         line(out, &row);
+    }
+}
+
+/// Folds the lines that are longer than `columns` at blanks; what follows stands below the last column
+/// of the table that begins in the first third of the line, or is indented by four more blanks.
+pub fn folded(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for row in text.lines() {
+        if row.chars().count() <= columns {
+            line(&mut out, row);
+            continue;
+        }
+        let begins = |(at, pair): (usize, &[char])| (pair == [' ', ' ']).then_some(at + 2);
+        let chars: Vec<char> = row.chars().collect();
+        let of_column = chars
+            .windows(2)
+            .enumerate()
+            .take(columns / 3)
+            .filter_map(begins)
+            .rfind(|at| chars.get(*at).is_some_and(|next| *next != ' '));
+        let lead = chars.iter().take_while(|next| **next == ' ').count();
+        let indentation = of_column.filter(|at| *at > lead).unwrap_or(lead + 4);
+        indented(&mut out, "", row, indentation.min(columns / 2), Some(columns));
+    }
+    out
+}
+
+/// Whether what was asked of a row is met, in four columns; `unknown` where that is not known.
+pub(crate) const fn mark(is_met: Option<bool>, unknown: &'static str) -> &'static str {
+    match is_met {
+        Some(true) => "pass",
+        Some(false) => "FAIL",
+        None => unknown,
     }
 }
 
@@ -207,7 +235,8 @@ mod tests {
     fn a_sentence_is_wrapped_at_the_width_of_a_terminal_and_left_alone_in_a_pipe() {
         let said = |columns| {
             let mut out = String::new();
-            sentence(&mut out, "  - ", "upload, both ways at once: 64 % of 20 Mbit/s", columns);
+            let text = "upload, both ways at once: 64 % of 20 Mbit/s";
+            indented(&mut out, "  - ", text, 4, columns);
             out
         };
         assert_eq!(said(None), "  - upload, both ways at once: 64 % of 20 Mbit/s\n");
@@ -215,6 +244,17 @@ mod tests {
         let wrapped = "  - upload, both ways at once:\n    64 % of 20 Mbit/s\n";
         assert_eq!(said(Some(30)), wrapped);
         assert_eq!(said(Some(1)).lines().count(), 10, "a word is never broken");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_goes_on_below_its_last_column_or_indented() {
+        assert_eq!(folded("short\n", 10), "short\n");
+        let prose = "  - one two three four five six seven";
+        assert_eq!(folded(prose, 20), "  - one two three\n      four five six\n      seven\n");
+        let row = "excess    download  none that would have shown";
+        let indented = "excess    download  none\n    that would have\n    shown\n";
+        assert_eq!(folded(row, 30), "excess    download  none that\n          would have shown\n");
+        assert_eq!(folded(row, 24), indented);
     }
 
     #[test]

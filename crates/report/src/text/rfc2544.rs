@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use fp_method::rfc2544::{
     APPLICABILITY, BackToBack, DelayClock, FrameLoss, FrameRate, Latency, Limit, LineRate,
-    LineSource, Recovery, Report, Step, Throughput,
+    LineSource, Plan, Recovery, Report, Step, Throughput, is_met,
 };
 use fp_model::Layer;
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{duration, grouped, line, one_way, rate, unknown};
+use super::{duration, grouped, line, mark, one_way, rate, unknown};
 
-const BAR_CELLS: usize = 24;
+const BAR_CELLS: usize = 12;
+/// Rates of the frame loss test in a line.
+const SHARES_OF_A_LINE: usize = 4;
 
-pub(super) fn body(out: &mut String, report: &Report) {
+pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     line(out, APPLICABILITY);
     line(out, "");
     for step in &report.steps {
@@ -28,11 +30,17 @@ pub(super) fn body(out: &mut String, report: &Report) {
             | Step::Recovery(_) => {}
         }
     }
-    throughput(out, &report.steps);
-    latency(out, &report.steps);
-    frame_loss(out, &report.steps);
-    back_to_back(out, &report.steps);
-    recovery(out, &report.steps);
+    let judged = || {
+        report.steps.iter().enumerate().map(|(place, step)| {
+            let status = mark(is_met(plan, &report.steps, place), "");
+            (status, step)
+        })
+    };
+    throughput(out, judged());
+    latency(out, judged());
+    frame_loss(out, judged());
+    back_to_back(out, judged());
+    recovery(out, judged());
 }
 
 fn line_rate(found: &LineRate) -> String {
@@ -59,45 +67,44 @@ fn heading(out: &mut String, text: &str) {
 
 //= rfc2544 26.1
 /// The rate of each length beside the line's, as the RFC's graph has it.
-fn throughput(out: &mut String, steps: &[Step]) {
-    let rows: Vec<&Throughput> = steps
-        .iter()
-        .filter_map(|step| if let Step::Throughput(row) = step { Some(row) } else { None })
+fn throughput<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
+    let rows: Vec<(&str, &Throughput)> = steps
+        .filter_map(|(status, step)| match step {
+            Step::Throughput(row) => Some((status, row)),
+            _ => None,
+        })
         .collect();
     if rows.is_empty() {
         return;
     }
     heading(
         out,
-        "throughput      frame      frames/s   of theoretical          l2             l1     line  (│ marks the theoretical maximum)",
+        "throughput         frame   frames/s   possible            l2            l1     line  │: possible",
     );
-    for row in rows {
-        line(out, &throughput_row(row));
+    for (status, row) in rows {
+        line(out, &throughput_row(status, row));
     }
 }
 
-fn throughput_row(row: &Throughput) -> String {
+fn throughput_row(status: &str, row: &Throughput) -> String {
+    let at = format!("{status:<4} {:<13} {:>5}", row.way, row.frame_bytes);
     let frames = |rate: Option<FrameRate>| {
         rate.map_or_else(unknown, |rate| grouped(rate.frames_per_second() as u64))
     };
-    let at = |layer| row.found.map_or_else(unknown, |found| rate(found.at(layer)));
+    let of_layer = |layer| row.found.map_or_else(unknown, |found| rate(found.at(layer)));
     let percent = row.percent_of_line().map_or_else(unknown, |percent| format!("{percent:.2} %"));
-    let limit = match row.limit {
-        Limit::Tester => " tester limit",
-        Limit::RateCap => " rate cap",
-        Limit::PathMtu => "does not fit the path",
-        Limit::Network | Limit::Line => "",
+    let beside = match row.limit {
+        Limit::Tester => String::from("tester limit"),
+        Limit::RateCap => String::from("rate cap"),
+        Limit::PathMtu => return format!("{at}  does not fit the path"),
+        Limit::Network | Limit::Line => bar(row),
     };
     format!(
-        "  {:<13} {:>5}  {:>12}   {:>14} {:>13}  {:>13}  {:>8}  {}{limit}",
-        row.way,
-        row.frame_bytes,
+        "{at} {:>10} {:>10} {:>13} {:>13} {percent:>8}  {beside}",
         frames(row.found),
         frames(row.theoretical),
-        at(Layer::L2),
-        at(Layer::L1),
-        percent,
-        bar(row)
+        of_layer(Layer::L2),
+        of_layer(Layer::L1)
     )
 }
 
@@ -113,12 +120,14 @@ fn bar(row: &Throughput) -> String {
     (0..=BAR_CELLS).map(cell).collect()
 }
 
-fn latency(out: &mut String, steps: &[Step]) {
-    let rows: Vec<&Latency> = steps
-        .iter()
-        .filter_map(|step| if let Step::Latency(row) = step { Some(row) } else { None })
+fn latency<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
+    let rows: Vec<(&str, &Latency)> = steps
+        .filter_map(|(status, step)| match step {
+            Step::Latency(row) => Some((status, row)),
+            _ => None,
+        })
         .collect();
-    let Some(first) = rows.first() else { return };
+    let Some((_, first)) = rows.first() else { return };
     let kind = match first.clock {
         DelayClock::BothEnds { error } => format!("one way, clocks agree to {}", duration(error)),
         DelayClock::RoundTrip => String::from("round trip, the other way idle"),
@@ -126,13 +135,13 @@ fn latency(out: &mut String, steps: &[Step]) {
     heading(
         out,
         &format!(
-            "latency         frame      frames/s         min        mean         max  ({kind}; \
-             store-and-forward)"
+            "latency, store-and-forward, {kind}\n{:<18} frame   frames/s         min        mean         max",
+            ""
         ),
     );
-    for row in rows {
+    for (status, row) in rows {
         let text = format!(
-            "  {:<13} {:>5}  {:>12}  {:>10}  {:>10}  {:>10}",
+            "{status:<4} {:<13} {:>5} {:>10}  {:>10}  {:>10}  {:>10}",
             row.way,
             row.rate.frame_bytes,
             grouped(row.rate.frames_per_second() as u64),
@@ -153,16 +162,18 @@ fn latency_text(row: &Latency, time: Duration) -> String {
 
 //= rfc2544 26.3
 /// One row for each length, one column for each rate.
-fn frame_loss(out: &mut String, steps: &[Step]) {
-    let rows: Vec<&FrameLoss> = steps
-        .iter()
-        .filter_map(|step| if let Step::FrameLoss(row) = step { Some(row) } else { None })
+fn frame_loss<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
+    let rows: Vec<(&str, &FrameLoss)> = steps
+        .filter_map(|(status, step)| match step {
+            Step::FrameLoss(row) => Some((status, row)),
+            _ => None,
+        })
         .collect();
     if rows.is_empty() {
         return;
     }
-    heading(out, "frame loss      frame   lost at each share of the highest rate");
-    for row in rows {
+    heading(out, "frame loss         frame   lost at each share of the highest rate");
+    for (status, row) in rows {
         let cells: Vec<String> = row
             .trials
             .iter()
@@ -172,28 +183,34 @@ fn frame_loss(out: &mut String, steps: &[Step]) {
                 format!("{share:.0} %: {:.3} %{limit}", trial.loss_percent())
             })
             .collect();
-        line(out, &format!("  {:<13} {:>5}   {}", row.way, row.frame_bytes, cells.join("  ")));
+        let mut begin = format!("{status:<4} {:<13} {:>5}   ", row.way, row.frame_bytes);
+        for some in cells.chunks(SHARES_OF_A_LINE) {
+            line(out, &format!("{begin}{}", some.join("  ")));
+            begin = " ".repeat(begin.chars().count());
+        }
     }
 }
 
 //= rfc9004 6.4
-fn back_to_back(out: &mut String, steps: &[Step]) {
-    let rows: Vec<&BackToBack> = steps
-        .iter()
-        .filter_map(|step| if let Step::BackToBack(row) = step { Some(row) } else { None })
+fn back_to_back<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
+    let rows: Vec<(&str, &BackToBack)> = steps
+        .filter_map(|(status, step)| match step {
+            Step::BackToBack(row) => Some((status, row)),
+            _ => None,
+        })
         .collect();
     if rows.is_empty() {
         return;
     }
     heading(
         out,
-        "back-to-back    frame       average         min         max        SD  repetitions   corrected buffer",
+        "back-to-back       frame       average         min         max        SD  trials  corrected buffer",
     );
-    for row in rows {
-        let at = format!("  {:<13} {:>5}", row.way, row.frame_bytes);
+    for (status, row) in rows {
+        let at = format!("{status:<4} {:<13} {:>5}", row.way, row.frame_bytes);
         let text = match (&row.figures, row.skipped) {
             (Some(figures), _) => format!(
-                "{at}  {:>12.1}  {:>10}  {:>10}  {:>8.1}  {:>11}   {:>16}",
+                "{at}  {:>12.1}  {:>10}  {:>10}  {:>8.1}  {:>6}  {:>16}",
                 figures.average_frames,
                 grouped(figures.min_frames),
                 grouped(figures.max_frames),
@@ -208,16 +225,18 @@ fn back_to_back(out: &mut String, steps: &[Step]) {
     }
 }
 
-fn recovery(out: &mut String, steps: &[Step]) {
-    let rows: Vec<&Recovery> = steps
-        .iter()
-        .filter_map(|step| if let Step::Recovery(row) = step { Some(row) } else { None })
+fn recovery<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
+    let rows: Vec<(&str, &Recovery)> = steps
+        .filter_map(|(status, step)| match step {
+            Step::Recovery(row) => Some((status, row)),
+            _ => None,
+        })
         .collect();
     if rows.is_empty() {
         return;
     }
-    heading(out, "recovery        frame      overload       reduced    recovered after");
-    for row in rows {
+    heading(out, "recovery           frame      overload       reduced    recovered after");
+    for (status, row) in rows {
         let took = match row.recovery {
             Some(took) => duration(took),
             None => String::from("– (nothing was lost)"),
@@ -225,7 +244,7 @@ fn recovery(out: &mut String, steps: &[Step]) {
         let limit = if row.tester_limit { " (tester limit)" } else { "" };
         let frames = |rate: FrameRate| grouped(rate.frames_per_second() as u64);
         let text = format!(
-            "  {:<13} {:>5}  {:>12}  {:>12}    {took}{limit}",
+            "{status:<4} {:<13} {:>5}  {:>12}  {:>12}    {took}{limit}",
             row.way,
             row.overload.frame_bytes,
             frames(row.overload),

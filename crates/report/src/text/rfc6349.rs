@@ -1,18 +1,21 @@
 //! The screen of an RFC 6349 run: steps, a window-walk bar chart, a table of the throughput trials.
 
-use fp_method::rfc6349::{Bottleneck, LimitKind, Report, Role, Source, Step, TcpStep};
+use fp_method::rfc6349::{
+    Bottleneck, LimitKind, Plan, Report, Role, Source, Step, TcpStep, is_met,
+};
 use fp_method::rounded;
 use fp_model::{Direction, Layer, LayeredRate, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{beside, duration, grouped, line, rate, rate_within, unknown};
+use super::{beside, duration, grouped, line, mark, rate, rate_within, unknown};
 
-const BAR_CELLS: usize = 24;
+/// With it a row fits 80 columns.
+const BAR_CELLS: usize = 13;
 
-pub(super) fn body(out: &mut String, report: &Report) {
+pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     path(out, &report.steps);
     window_walk(out, &report.steps);
-    throughput(out, &report.steps);
+    throughput(out, plan, &report.steps);
 }
 
 fn path(out: &mut String, steps: &[Step]) {
@@ -69,15 +72,16 @@ pub(crate) fn base_loss(percent: f64, within: Option<[f64; 2]>) -> String {
     format!("{} % lost at any rate{within}", rounded(percent, 2))
 }
 
-fn tcp_steps(steps: &[Step], role: Role) -> impl Iterator<Item = &TcpStep> {
-    steps.iter().filter_map(move |step| match step {
-        Step::Tcp(tcp) if tcp.role == role => Some(tcp),
+/// The trials of a role, with their places among the steps.
+fn tcp_steps(steps: &[Step], role: Role) -> impl Iterator<Item = (usize, &TcpStep)> {
+    steps.iter().enumerate().filter_map(move |(place, step)| match step {
+        Step::Tcp(tcp) if tcp.role == role => Some((place, tcp)),
         Step::Tcp(_) | Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) => None,
     })
 }
 
 fn window_walk(out: &mut String, steps: &[Step]) {
-    let walk: Vec<&TcpStep> = tcp_steps(steps, Role::Walk).collect();
+    let walk: Vec<&TcpStep> = tcp_steps(steps, Role::Walk).map(|(_, step)| step).collect();
     let Some(first) = walk.first() else { return };
     line(out, "");
     line(
@@ -118,35 +122,35 @@ fn bar(step: &TcpStep, most: Rate) -> String {
     (0..=BAR_CELLS).map(cell).collect()
 }
 
-fn throughput(out: &mut String, steps: &[Step]) {
-    let trials: Vec<&TcpStep> = tcp_steps(steps, Role::Throughput).collect();
+fn throughput(out: &mut String, plan: &Plan, steps: &[Step]) {
+    let trials: Vec<(usize, &TcpStep)> = tcp_steps(steps, Role::Throughput).collect();
     if trials.is_empty() {
         return;
     }
     line(out, "");
     let implementations: Vec<&str> =
-        trials.iter().map(|step| step.congestion_control.as_str()).collect();
+        trials.iter().map(|(_, step)| step.congestion_control.as_str()).collect();
     let one = implementations.windows(2).all(|pair| pair[0] == pair[1]);
     let used = if one { implementations.first().copied().unwrap_or_default() } else { "" };
     line(out, &format!("TCP throughput, {used}"));
     line(
         out,
         &format!(
-            "  {:<14} {:<6} {:>12}  {:>28} {:>7} {:>6} {:>8} {:>9}",
-            "", "sender", "windows", "throughput of ideal", "share", "TTR", "effic.", "queue"
+            "{:<4} {:<10} {:<6}{:>12} {:>31} {:>7} {:>6} {:>8} {:>9}",
+            "", "", "sender", "windows", "throughput of ideal", "share", "TTR", "effic.", "queue"
         ),
     );
-    for step in &trials {
-        line(out, &throughput_row(step));
+    for (place, step) in &trials {
+        line(out, &throughput_row(step, is_met(plan, steps, *place)));
     }
     both(out, &trials);
 }
 
 /// What a transfer in each direction could have had beside the other.
-fn both(out: &mut String, trials: &[&TcpStep]) {
+fn both(out: &mut String, trials: &[(usize, &TcpStep)]) {
     let of = |direction| {
-        let step = trials.iter().find(|step| step.bidirectional && step.direction == direction)?;
-        step.judged.even_l4
+        let is_of = |step: &TcpStep| step.bidirectional && step.direction == direction;
+        trials.iter().find(|(_, step)| is_of(step))?.1.judged.even_l4
     };
     let (Some(down), Some(up)) = (of(Direction::Download), of(Direction::Upload)) else { return };
     let text = format!(
@@ -157,17 +161,18 @@ fn both(out: &mut String, trials: &[&TcpStep]) {
     line(out, &text);
 }
 
-fn throughput_row(step: &TcpStep) -> String {
+fn throughput_row(step: &TcpStep, is_met: Option<bool>) -> String {
     let arrow = match (step.bidirectional, step.direction) {
-        (true, Direction::Download) => "both: download",
-        (true, Direction::Upload) => "both: upload",
+        (true, Direction::Download) => "both: down",
+        (true, Direction::Upload) => "both: up",
         (false, Direction::Download) => "download",
         (false, Direction::Upload) => "upload",
     };
     let connections = format!("{} × {}", step.connections, grouped(step.window_bytes));
     let [least, most] = step.judged.throughput_l4_bounds.map_or([None; 2], |both| both.map(Some));
     format!(
-        "  {arrow:<14} {:<6} {connections:>12}  {:>28} {:>5.1} % {:>6} {:>8} {:>9}",
+        "{:<4} {arrow:<10} {:<6}{connections:>12} {:>31} {:>5.1} % {:>6} {:>8} {:>9}",
+        mark(is_met, "?"),
         step.sender,
         beside(&rate_within(step.throughput_l4, least, most), step.ideal_l4),
         step.share_percent(),

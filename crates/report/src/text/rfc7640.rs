@@ -1,15 +1,16 @@
 //! The screen of an RFC 7640 run: a table for each test of each direction.
 
 use fp_method::rfc7640::{
-    CapacityClass, CapacityStep, Device, Hunt, PolicerStep, QueueStep, Report, SchedulerStep,
-    ShaperStep, Stateful, Stateless, Step, Trains,
+    CapacityClass, CapacityStep, Device, Hunt, Plan, PolicerStep, QueueStep, Report, SchedulerStep,
+    ShaperStep, Stateful, Stateless, Step, Trains, is_met,
 };
 use fp_method::rounded;
 
-use super::{duration, grouped, line, rate, unknown};
+use super::{duration, grouped, line, mark, rate, unknown};
 
-pub(super) fn body(out: &mut String, report: &Report) {
-    for step in &report.steps {
+pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
+    for (place, step) in report.steps.iter().enumerate() {
+        let status = mark(is_met(plan, &report.steps, place), "?");
         match step {
             Step::BaselineRtt(baseline) => {
                 let rtt = &baseline.rtt;
@@ -18,16 +19,16 @@ pub(super) fn body(out: &mut String, report: &Report) {
                     &format!("baseline RTT  {} (mean {})", duration(rtt.min), duration(rtt.mean)),
                 );
             }
-            Step::Policer(step) => policer(out, step),
-            Step::Queue(step) => queue(out, step),
-            Step::Scheduler(step) => scheduler(out, step),
-            Step::Shaper(step) => shaper(out, step),
-            Step::Capacity(step) => capacity(out, step),
+            Step::Policer(step) => policer(out, step, status),
+            Step::Queue(step) => queue(out, step, status),
+            Step::Scheduler(step) => scheduler(out, step, status),
+            Step::Shaper(step) => shaper(out, step, status),
+            Step::Capacity(step) => capacity(out, step, status),
         }
     }
 }
 
-fn policer(out: &mut String, step: &PolicerStep) {
+fn policer(out: &mut String, step: &PolicerStep, status: &str) {
     line(out, "");
     let excess = if step.ebs_bytes > 0 {
         format!(", EIR {} l2, EBS {} B", rate(step.eir_l2), grouped(step.ebs_bytes))
@@ -35,7 +36,7 @@ fn policer(out: &mut String, step: &PolicerStep) {
         String::new()
     };
     let title = format!(
-        "policer, {}: CIR {} l2, CBS {} B{excess}, frames of {} bytes",
+        "{status:<4} policer, {}: CIR {} l2, CBS {} B{excess}, frames of {} bytes",
         step.direction,
         rate(step.cir_l2),
         grouped(step.cbs_bytes),
@@ -58,10 +59,10 @@ fn policer(out: &mut String, step: &PolicerStep) {
     }
 }
 
-fn queue(out: &mut String, step: &QueueStep) {
+fn queue(out: &mut String, step: &QueueStep, status: &str) {
     line(out, "");
     let title = format!(
-        "queue, {}: {} B in front of {} l2, fifo, frames of {} bytes",
+        "{status:<4} queue, {}: {} B in front of {} l2, fifo, frames of {} bytes",
         step.direction,
         grouped(step.queue_bytes),
         rate(step.bandwidth_l2),
@@ -74,10 +75,10 @@ fn queue(out: &mut String, step: &QueueStep) {
     stateful(out, &step.stateful);
 }
 
-fn scheduler(out: &mut String, step: &SchedulerStep) {
+fn scheduler(out: &mut String, step: &SchedulerStep, status: &str) {
     line(out, "");
     let title = format!(
-        "scheduler, {}: {}, {} B for each class in front of {} l2, frames of {} bytes",
+        "{status:<4} scheduler, {}: {}, {} B for each class in front of {} l2, frames of {} bytes",
         step.direction,
         step.scheduler,
         grouped(step.queue_bytes),
@@ -101,10 +102,10 @@ fn scheduler(out: &mut String, step: &SchedulerStep) {
     stateful(out, &step.stateful);
 }
 
-fn shaper(out: &mut String, step: &ShaperStep) {
+fn shaper(out: &mut String, step: &ShaperStep, status: &str) {
     line(out, "");
     let title = format!(
-        "shaper, {}: {} l2, Bc {} B, Be {} B, queue {} B, frames of {} bytes",
+        "{status:<4} shaper, {}: {} l2, Bc {} B, Be {} B, queue {} B, frames of {} bytes",
         step.direction,
         rate(step.rate_l2),
         grouped(step.bc_bytes),
@@ -119,10 +120,10 @@ fn shaper(out: &mut String, step: &ShaperStep) {
     stateful(out, &step.stateful);
 }
 
-fn capacity(out: &mut String, step: &CapacityStep) {
+fn capacity(out: &mut String, step: &CapacityStep, status: &str) {
     line(out, "");
     let title = format!(
-        "capacity, {}: {} classes at once, frames of {} bytes",
+        "{status:<4} capacity, {}: {} classes at once, frames of {} bytes",
         step.direction,
         step.classes.len(),
         step.frame_bytes
@@ -186,13 +187,13 @@ fn trains(out: &mut String, name: &str, trains: &Trains) {
 fn stateless_head(out: &mut String) {
     line(
         out,
-        "             burst B    interval  bursts   whole      sent      lost  order   delay min       mean       PDV 99 %",
+        "              burst B  interval bursts  whole     sent     lost order delay min      mean  PDV 99 %",
     );
 }
 
 fn stateless(out: &mut String, name: &str, seen: &Stateless) {
     let row = format!(
-        "  {name:<9}{:>9}  {:>10}  {:>6}  {:>6}  {:>8}  {:>8}  {:>5}  {:>10}  {:>9}  {:>11}",
+        "  {name:<9} {:>9} {:>9} {:>6} {:>6} {:>8} {:>8} {:>5} {:>9} {:>9} {:>9}",
         grouped(seen.burst_bytes),
         duration(seen.interval),
         seen.bursts,
@@ -223,25 +224,27 @@ fn stateful(out: &mut String, patterns: &[Stateful]) {
     }
     line(
         out,
-        "  TCP pattern   DSCP     connections  × BDP  bytes each  bursts   TTPET mean         min         max       ideal  efficiency  buffer delay",
+        "  TCP pattern   DSCP     connections  × BDP  bytes each  bursts  efficiency  buffer delay",
     );
     for seen in patterns {
         let connections = format!("{} × {}", seen.connections, grouped(seen.window_bytes));
         let row = format!(
-            "  {:<12}{:>6}{connections:>16}{:>7.2}{:>12}{:>8}{:>13}{:>12}{:>12}{:>12}{:>12}{:>14}",
+            "  {:<12}{:>6}{connections:>16}{:>7.2}{:>12}{:>8}{:>12}{:>14}",
             seen.pattern.name(),
             seen.dscp.code_point(),
             seen.window_factor,
             grouped(seen.burst_bytes),
             seen.bursts,
-            seen.ttpet.map_or_else(unknown, |ttpet| duration(ttpet.mean)),
-            seen.ttpet.map_or_else(unknown, |ttpet| duration(ttpet.min)),
-            seen.ttpet.map_or_else(unknown, |ttpet| duration(ttpet.max)),
-            duration(seen.ideal_ttpet),
             percent(seen.efficiency_percent, 2),
             percent(seen.buffer_delay_percent, 1),
         );
         line(out, &row);
+        let took = seen.ttpet.map_or_else(unknown, |ttpet| {
+            let [mean, min, max] = [ttpet.mean, ttpet.min, ttpet.max].map(duration);
+            format!("{mean} ({min} … {max})")
+        });
+        let ideal = duration(seen.ideal_ttpet);
+        line(out, &format!("{:14}TTPET {took}, ideally {ideal}", ""));
         if seen.unfinished_runs > 0 {
             let text = format!(
                 "              {} of {} runs had not ended after twice the ideal time",

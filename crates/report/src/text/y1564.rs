@@ -1,11 +1,10 @@
 //! The screen of a service activation test: a table for each service and one for all at once.
 
-use fp_method::verdict::Status;
 use fp_method::y1564::{
     Availability, Figures, IrSpan, Measured, Report, ServiceStep, Step, TcpFigures,
 };
 
-use super::{duration, line, one_way, rate, unknown};
+use super::{duration, line, mark, one_way, rate, unknown};
 
 pub(super) fn body(out: &mut String, report: &Report) {
     for step in &report.steps {
@@ -29,6 +28,7 @@ fn configuration(out: &mut String, steps: &[Step]) {
             line(out, &header("step"));
         }
         line(out, &row(&step.offered.to_string(), step));
+        missed(out, step);
         yellow(out, step);
     }
 }
@@ -44,14 +44,15 @@ fn performance(out: &mut String, steps: &[Step]) {
     line(out, &header("service"));
     for step in std::iter::once(first).chain(rows) {
         line(out, &row(&step.service, step));
+        missed(out, step);
         line(out, &more(step));
     }
 }
 
 fn header(first: &str) -> String {
     format!(
-        "  {first:<16} {:<9} {:>13} {:>13} {:>10} {:>10} {:>10}  {}",
-        "direction", "offered", "IR (l2)", "FLR", "FTD", "FDV", "result"
+        "     {first:<16} {:<9} {:>13} {:>16} {:>10} {:>10} {:>10}",
+        "direction", "offered", "IR (l2)", "FLR", "FTD", "FDV"
     )
 }
 
@@ -61,10 +62,10 @@ fn row(first: &str, step: &ServiceStep) -> String {
         Measured::Tcp(tcp) => cells_of_tcp(tcp),
     };
     format!(
-        "  {first:<16} {:<9} {:>13} {ir:>13} {flr:>10} {ftd:>10} {fdv:>10}  {}",
+        "{:<4} {first:<16} {:<9} {:>13} {ir:>16} {flr:>10} {ftd:>10} {fdv:>10}",
+        mark(step.status.is_met(), "?"),
         step.direction.to_string(),
-        rate(step.offered_l2),
-        result(step)
+        rate(step.offered_l2)
     )
 }
 
@@ -82,16 +83,13 @@ fn cells_of_tcp(tcp: &TcpFigures) -> [String; 4] {
     [format!("{} l4", rate(tcp.throughput_l4)), unknown(), unknown(), unknown()]
 }
 
-fn result(step: &ServiceStep) -> String {
-    let word = match step.status {
-        Status::Pass | Status::Findings => "pass",
-        Status::Fail => "FAIL",
-        Status::Invalid => "INVALID",
-        Status::Inconclusive | Status::Info | Status::Aborted => "–",
-    };
+/// Which criteria a step missed.
+fn missed(out: &mut String, step: &ServiceStep) {
     let codes = step.shortfalls.iter().map(|shortfall| shortfall.code().replace('_', " "));
     let codes: Vec<_> = codes.collect();
-    if codes.is_empty() { word.to_owned() } else { format!("{word}: {}", codes.join(", ")) }
+    if !codes.is_empty() {
+        line(out, &format!("{:22}{}", "", codes.join(", ")));
+    }
 }
 
 /// Yellow frames have no criteria; they are shown.
@@ -99,8 +97,8 @@ fn yellow(out: &mut String, step: &ServiceStep) {
     let Measured::Frames { yellow: Some(yellow), .. } = &step.measured else { return };
     let [ir, flr, ftd, fdv] = cells(yellow);
     let text = format!(
-        "  {:<16} {:<9} {:>13} {ir:>13} {flr:>10} {ftd:>10} {fdv:>10}  not judged",
-        "  yellow", "", ""
+        "     {:<16} {:<9} {:>13} {ir:>16} {flr:>10} {ftd:>10} {fdv:>10}",
+        "  yellow", "", "not judged"
     );
     line(out, &text);
 }

@@ -213,6 +213,7 @@ fn wanted(stored: &Stored, shown: &Shown) -> Value {
     if shown.blocks != 0 {
         document["blocks"] = json!(fp_report::blocks(stored));
         document["sentence"] = json!(fp_report::sentence(stored));
+        document["reasons"] = json!(fp_report::reasons(stored));
     }
     document
 }

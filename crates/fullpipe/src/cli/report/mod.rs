@@ -133,6 +133,9 @@ impl Files {
 fn screen(result: &Stored, certificate: &Document) -> String {
     match judge::as_it_was(result) {
         Some(run) => fp_report::text(&run, fp_report::Detail::Brief, document::columns()),
-        None => fp_report::plain(certificate),
+        None => {
+            let text = fp_report::plain(certificate);
+            document::columns().map_or(text.clone(), |columns| fp_report::folded(&text, columns))
+        }
     }
 }

@@ -6,7 +6,6 @@ use fp_model::Family;
 use fp_net::path::QueueLimit;
 
 use super::{Hop, Routers, Rule, Segmentation};
-use crate::network::Network;
 
 /// Makes what is needed in namespaces of its own and leaves nothing behind: what it mounts and makes goes
 /// with the namespaces that it is started in.
@@ -29,34 +28,37 @@ until grep -q fp: /run/pairing; do kill -0 $server; sleep 0.05; done
 ip netns exec near \"$fullpipe\" \"$@\" \"$(cat /run/pairing)\"
 ";
 
-pub(crate) fn of(network: &Network, routers: &Routers) -> String {
-    let Routers { hops, segmentation } = routers;
-    let names: Vec<String> = (1..=hops.len()).map(|hop| format!("router{hop}")).collect();
-    let names: Vec<&str> =
-        ["near"].into_iter().chain(names.iter().map(String::as_str)).chain(["far"]).collect();
-    let mut lines = Vec::new();
-    for name in &names {
-        lines.push(format!("ip netns add {name}"));
-        lines.push(format!("ip -n {name} link set lo up"));
+impl Routers {
+    /// The text of the script.
+    pub(crate) fn script(&self, family: Family) -> String {
+        let Self { hops, segmentation } = self;
+        let names: Vec<String> = (1..=hops.len()).map(|hop| format!("router{hop}")).collect();
+        let names: Vec<&str> =
+            ["near"].into_iter().chain(names.iter().map(String::as_str)).chain(["far"]).collect();
+        let mut lines = Vec::new();
+        for name in &names {
+            lines.push(format!("ip netns add {name}"));
+            lines.push(format!("ip -n {name} link set lo up"));
+        }
+        for (cable, ends) in names.windows(2).enumerate() {
+            let mtu_bytes = cable.checked_sub(1).and_then(|hop| hops[hop].mtu_bytes);
+            lines.extend(plugged(family, cable, [ends[0], ends[1]], mtu_bytes));
+        }
+        lines.extend(routes(family, &names));
+        if *segmentation == Segmentation::AtTheEnds {
+            lines.push("ip -n near link set dev right gso_max_segs 1".into());
+            lines.push("ip -n far link set dev left gso_max_segs 1".into());
+        }
+        for (hop, name) in hops.iter().zip(&names[1..]) {
+            lines.extend(rules(hop).into_iter().map(|rule| format!("ip netns exec {name} {rule}")));
+        }
+        let far = match family {
+            Family::Ipv4 => format!("far={}:6349", address(family, hops.len(), 2)),
+            Family::Ipv6 => format!("far=[{}]:6349", address(family, hops.len(), 2)),
+        };
+        lines.push(far);
+        format!("{HEAD}{}\n{TAIL}", lines.join("\n"))
     }
-    for (cable, ends) in names.windows(2).enumerate() {
-        let mtu_bytes = cable.checked_sub(1).and_then(|hop| hops[hop].mtu_bytes);
-        lines.extend(plugged(network.family, cable, [ends[0], ends[1]], mtu_bytes));
-    }
-    lines.extend(routes(network.family, &names));
-    if *segmentation == Segmentation::AtTheEnds {
-        lines.push("ip -n near link set dev right gso_max_segs 1".into());
-        lines.push("ip -n far link set dev left gso_max_segs 1".into());
-    }
-    for (hop, name) in hops.iter().zip(&names[1..]) {
-        lines.extend(rules(hop).into_iter().map(|rule| format!("ip netns exec {name} {rule}")));
-    }
-    let far = match network.family {
-        Family::Ipv4 => format!("far={}:6349", address(network.family, hops.len(), 2)),
-        Family::Ipv6 => format!("far=[{}]:6349", address(network.family, hops.len(), 2)),
-    };
-    lines.push(far);
-    format!("{HEAD}{}\n{TAIL}", lines.join("\n"))
 }
 
 /// A cable from the right of one namespace to the left of the next.

@@ -1,11 +1,13 @@
-//! The networks themselves.
+//! Networks that the kernel's own router makes.
+//!
+//! How fast the host forwards, and how long that takes, no parameter says: no round trip is judged.
 
 use fp_model::Family;
 use fp_net::path::QueueLimit;
 
-use super::{Hop, Routers, Rule, Segmentation};
 use crate::method::Method;
 use crate::network::Network;
+use crate::routers::{Hop, Routers, Rule, Segmentation};
 
 /// Every method that says something of a policer.
 const POLICER: &[Method] = &[Method::Test, Method::Discover, Method::Burst, Method::Rfc2544];
@@ -34,7 +36,7 @@ fn shapers() -> Vec<Network> {
     let queue = QueueLimit::Bytes(100_000);
     vec![
         alike("tbf-20m", SHAPER, vec![TBF_20M]),
-        cut.network("tbf-20m-cut-at-the-ends", MAIN),
+        network("tbf-20m-cut-at-the-ends", MAIN, cut),
         one("tbf-50m-10m", MAIN, vec![tbf(50_000, 65_536, 20)], vec![tbf(10_000, 10_240, 50)]),
         one("tbf-100m-2m", MAIN, vec![tbf(100_000, 131_072, 30)], vec![tbf(2_000, 5_000, 200)]),
         alike("htb-30m", SHAPER, vec![Rule::Htb { kbps: 30_000, burst_bytes: 20_000, queue }]),
@@ -80,7 +82,13 @@ fn one(name: &str, methods: &'static [Method], to_near: Vec<Rule>, to_far: Vec<R
 }
 
 fn claimed(name: &str, methods: &'static [Method], hops: Vec<Hop>) -> Network {
-    Routers { hops, segmentation: Segmentation::Claimed }.network(name, methods)
+    network(name, methods, Routers { hops, segmentation: Segmentation::Claimed })
+}
+
+fn network(name: &str, methods: &'static [Method], routers: Routers) -> Network {
+    let [download, upload] = routers.links();
+    let network = Network::new(name.to_owned(), download, upload);
+    Network { routers: Some(routers), methods, ..network }
 }
 
 const fn hop(to_near: Vec<Rule>, to_far: Vec<Rule>) -> Hop {
@@ -94,3 +102,6 @@ const fn limit(bytes_per_s: u64, burst_bytes: u64) -> Rule {
 const fn tbf(kbps: u64, burst_bytes: u64, latency_ms: u64) -> Rule {
     Rule::Tbf { kbps, burst_bytes, latency_ms }
 }
+
+#[cfg(test)]
+mod tests;
