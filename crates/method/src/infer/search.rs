@@ -17,6 +17,13 @@ use crate::path::{mismatch, settle};
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
 /// No lower rate is tried: at this one a frame takes a tenth of a second.
 const LEAST_RATE_L2: f64 = 1e5;
+/// Where nothing arrives, the rate is lowered by this factor: twice the factor by which the last step
+/// may have raised it beyond the rate sought.
+const LOWER: f64 = 2.0 * GROWTH;
+/// Loss and delay of a quiet trial are reused for rates that differ by no more than this factor, in
+/// either direction: at half the rate of a bottleneck they change little with the rate, at a small
+/// part of it a queue of several frames is never seen.
+const ALIKE: f64 = 1.5;
 /// A step above the last rate that passed queues no more than three times its own length, which the
 /// time after it drains.
 const GROWTH: f64 = 4.0;
@@ -178,7 +185,7 @@ impl<'a> Finder<'a> {
         self.look_closer(&mut over)?;
         let mut drain = over.knee.mul_f64(PAST_THE_KNEE);
         let mut known: Option<(Estimate, Quiet)> = None;
-        let (mut quiet, mut has_held) = (None, false);
+        let (mut quiet, mut has_held) = (None::<Quiet>, false);
         for _ in 0..TRAINS {
             if known.is_some() && self.spent > BUDGET {
                 break;
@@ -192,10 +199,19 @@ impl<'a> Finder<'a> {
                 over.rate = (1.35 * over.rate).min(over.offered / FINE);
                 continue;
             }
-            let half = train.through(train.step(train.steps() - 1)).bps / 2.0;
+            let came = train.through(train.step(train.steps() - 1)).bps;
+            if came == 0.0 {
+                // A bucket in front of a queue made the first look too high, so that the queue still
+                // held all of the last step when the receiver stopped listening. Half of nothing is
+                // no rate to measure loss and delay at; what did arrive gives a lower rate, at which
+                // the next train is queued for less time than it is waited for.
+                let arrived = train.through(train.whole()).bps;
+                over.rate = arrived.min(over.rate / OVER).max(over.rate / LOWER);
+                continue;
+            }
+            let half = came / 2.0;
             let at_half = match quiet {
-                // Most of it is as quiet.
-                Some(Quiet { bps, .. }) if bps <= 1.5 * half => quiet,
+                Some(known) if are_alike(known.bps, half) => quiet,
                 _ => self.quiet(half)?,
             };
             let Some(at_half) = at_half else {
@@ -325,7 +341,7 @@ impl<'a> Finder<'a> {
                 continue;
             }
             if arrived == 0.0 || may_be_over && rate >= LEAST_RATE_L2 {
-                rate /= 8.0;
+                rate /= LOWER;
                 continue;
             }
             if (over.loses && !by_the_ends) || over.grows {
@@ -384,7 +400,7 @@ impl<'a> Finder<'a> {
                 (over.rate, over.frames) = (1.1 * twice, 0.0);
             } else {
                 // Nothing may have arrived in time.
-                (over.rate, over.frames) = (through.bps.max(over.rate / 8.0), through.frames);
+                (over.rate, over.frames) = (through.bps.max(over.rate / LOWER), through.frames);
             }
         }
         over.rate = over.rate.min(over.offered);
@@ -515,6 +531,11 @@ impl<'a> Finder<'a> {
     fn frame_time(&self, rate: f64) -> Duration {
         Duration::from_secs_f64(self.frame_bits() / rate.max(1.0))
     }
+}
+
+/// Whether what is lost and delayed at one rate is lost and delayed at the other as well.
+fn are_alike(one_bps: f64, other_bps: f64) -> bool {
+    one_bps <= ALIKE * other_bps && other_bps <= ALIKE * one_bps
 }
 
 /// Between what came through at last and what was too much.
