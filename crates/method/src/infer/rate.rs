@@ -340,6 +340,13 @@ impl Train {
         Duration::from_secs_f64(grown.max(0.0))
     }
 
+    /// Whether the delay fell, by more than two clocks run apart, as that of a queue does that an
+    /// earlier trial filled.
+    pub(crate) fn empties(&self, of: Range<usize>) -> bool {
+        let growth = self.growth(of.clone());
+        -growth.mean > (2.0 * CLOCKS_APART * self.lasts(of)).max(CERTAIN * growth.error)
+    }
+
     /// Whether the delay grew all the while, as that of a queue that does not drop yet.
     pub(crate) fn fills(&self, of: Range<usize>) -> bool {
         let growth = self.growth(of.clone());

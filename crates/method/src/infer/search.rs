@@ -45,6 +45,9 @@ const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
+/// How many times a quiet trial is offered at most while the queue that an overload left still empties
+/// in it: at half the rate, a second of it empties half a second of queue.
+const QUIETER: u32 = 3;
 /// How long a line is overloaded to empty a bucket that may hide behind it.
 const HOLD: Duration = Duration::from_secs(2);
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
@@ -442,10 +445,20 @@ impl<'a> Finder<'a> {
 
     fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Option<Quiet>, Abort> {
         let steps = [PaceStep { rate: whole(rate), lasts }];
-        let stream = self.sound(&steps, Duration::ZERO, "loss at half the rate")?;
-        let train = self.told(&stream, &steps)?;
+        let mut train = self.quiet_train(&steps)?;
+        for _ in 1..QUIETER {
+            if !train.empties(train.whole()) {
+                break;
+            }
+            train = self.quiet_train(&steps)?;
+        }
         let over = train.overload(self.floor());
         Ok(Quiet::of(&train, rate).filter(|_| !over.loses && !over.grows))
+    }
+
+    fn quiet_train(&mut self, steps: &[PaceStep]) -> Result<Train, Abort> {
+        let stream = self.sound(steps, Duration::ZERO, "loss at half the rate")?;
+        self.told(&stream, steps)
     }
 
     /// How long what was offered last may still be queued in front of a line of this rate.
