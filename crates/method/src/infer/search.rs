@@ -40,6 +40,11 @@ const RAMP_FRAMES: f64 = 24.0;
 const RAMP_LAST: Duration = Duration::from_secs(1);
 /// What a first look needs to be right within 3 %: the slope of 60 frames.
 const LOOK_FRAMES: f64 = 60.0;
+/// Frames at least of the two parts of a train, if it does not take too long.
+const TRAIN_FRAMES: [f64; 2] = [150.0, 250.0];
+/// The same where a few percent suffice: of the first part, three quarters count, which are the frames
+/// of a look; of the second, the last four tenths tell the delay, which are as many.
+const START_FRAMES: [f64; 2] = [LOOK_FRAMES / 0.75, LOOK_FRAMES / 0.4];
 /// Beyond the knee: what forgave is known to be at its end only so well.
 const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
@@ -92,6 +97,16 @@ impl Stream {
     }
 }
 
+/// How well the rate of the bottleneck has to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// The rate is a result.
+    Result,
+    /// A later fit finds the rate: the search says what kind the bottleneck is, its loss and delay,
+    /// and its rate to a few percent.
+    Start,
+}
+
 /// What is searched, and with what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
@@ -107,6 +122,7 @@ pub(crate) struct Search {
     pub(crate) sold_l2: Option<f64>,
     /// The part of a train that measures lasts as long, if need be longer.
     pub(crate) trial: Option<Duration>,
+    pub(crate) precision: Precision,
 }
 
 /// What limits a direction, in rates of layer 2.
@@ -132,6 +148,10 @@ pub(crate) struct Finder<'a> {
     pub(crate) spent: Duration,
     /// What was offered last, in bits, and how long it was given to leave.
     last: (f64, Duration),
+    /// How long the receiver listened after the last trial.
+    listened: Duration,
+    /// The shortest delay of all trials, and the longest of those that overflowed, in seconds.
+    delays: (f64, Option<f64>),
     /// Layer 2: what the plan allows, and no more than the tester was seen to send.
     limit: f64,
     /// The first rate that is offered: a path carries half of what was sold, and not twice that.
@@ -173,6 +193,8 @@ impl<'a> Finder<'a> {
             repeats_left: REPEATS,
             spent: Duration::ZERO,
             last: (0.0, Duration::ZERO),
+            listened: Duration::ZERO,
+            delays: (f64::INFINITY, None),
             limit: search.limit_l2.min(above_sold),
             first: search.sold_l2.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0),
             passed: (0.0, 0.0),
@@ -250,7 +272,8 @@ impl<'a> Finder<'a> {
             // The more is offered, the more comes, time after time: that is no rate of its own.
             return Ok(unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
         }
-        if found.kind != Kind::Queue {
+        // The fit of a bucket sends dense frames anyway.
+        if found.kind != Kind::Queue && self.search.precision == Precision::Result {
             self.offer_densely(&mut found, &quiet)?;
         }
         Ok(Limits::Found(found, quiet))
@@ -327,6 +350,7 @@ impl<'a> Finder<'a> {
             let steps = vec![PaceStep { rate: whole(rate), lasts }];
             let stream = self.offer(&steps, lasts.mul_f64(GROWTH - 1.0), "order of magnitude")?;
             let train = self.told(&stream, &steps)?;
+            self.note_delays(&stream, &train);
             let (arrived, frames) = (train.arrived(train.whole()), train.frames(train.whole()));
             let sent = stream.seen.sent_frames as f64 * self.frame_bits()
                 / stream.seen.sent_in.as_secs_f64().max(1e-9);
@@ -394,8 +418,10 @@ impl<'a> Finder<'a> {
             let lasts = lasts.max(Duration::from_millis(100));
             let twice = (2.0 * over.rate).min(over.offered);
             let steps = drained(over.offered, over.knee.mul_f64(PAST_THE_KNEE), [(twice, lasts)]);
-            let stream = self.offer(&steps, lasts, "bottleneck, first look")?;
+            let queued = lasts.min(self.overflows_at());
+            let stream = self.offer(&steps, queued, "bottleneck, first look")?;
             let train = self.told(&stream, &steps)?;
+            self.note_delays(&stream, &train);
             let step = train.step(train.steps() - 1);
             let through = train.through(step.start + step.len() / 5..step.end);
             if through.bps > 0.95 * twice * (1.0 - self.floor()) && twice < over.offered {
@@ -417,14 +443,43 @@ impl<'a> Finder<'a> {
             Duration::from_secs_f64(needed.max(least).min(most))
         };
         let asked = self.search.trial.unwrap_or_default().min(BUDGET);
-        let (fast, slow) = (part(0.4, 150.0, 2.0), part(0.6, 250.0, 2.5).max(asked));
+        let [fast_frames, slow_frames] = match self.search.precision {
+            Precision::Result => TRAIN_FRAMES,
+            Precision::Start => START_FRAMES,
+        };
+        let (fast, slow) = (part(0.4, fast_frames, 2.0), part(0.6, slow_frames, 2.5).max(asked));
         let rates = [OVER, FINE].map(|times| (times * over.rate).min(self.limit));
         let steps = drained(over.offered, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
         let queued = drain.mul_f64((over.offered / over.rate - 1.0).max(0.0));
         let queued = queued + fast.mul_f64(OVER - 1.0) + slow.mul_f64(FINE - 1.0);
         let lasts = steps.iter().map(|step| step.lasts).sum();
-        let stream = self.sound(&steps, queued.min(MOST), "bottleneck")?;
-        Ok((self.told(&stream, &steps)?, lasts))
+        let stream = self.sound(&steps, queued.min(MOST).min(self.overflows_at()), "bottleneck")?;
+        let train = self.told(&stream, &steps)?;
+        self.note_delays(&stream, &train);
+        Ok((train, lasts))
+    }
+
+    /// Notes how long a queue delays that overflows.
+    fn note_delays(&mut self, stream: &Stream, train: &Train) {
+        let Some(delay) = stream.seen.delay else { return };
+        self.delays.0 = self.delays.0.min(delay.min.as_secs_f64());
+        let most = delay.max.as_secs_f64();
+        // Frames that were still queued at the end look lost, and those before them were under way for
+        // about as long as the receiver listened.
+        let all_came = most - self.delays.0 < 0.8 * self.listened.as_secs_f64();
+        if train.overload(self.floor()).loses && all_came {
+            self.delays.1 = Some(self.delays.1.unwrap_or(most).max(most));
+        }
+    }
+
+    /// No queue holds frames for longer than this: one that dropped frames was full, and delayed the
+    /// last one that it took by all it holds. Where a policer drops in front of a queue, the queue
+    /// may not have been full; a quiet trial in which it still empties is repeated.
+    fn overflows_at(&self) -> Duration {
+        match (self.search.precision, self.delays) {
+            (Precision::Start, (least, Some(most))) => Duration::from_secs_f64((most - least).max(0.0)),
+            (Precision::Start | Precision::Result, _) => Duration::MAX,
+        }
     }
 
     /// Half of what gets through: what is lost and delayed there, the rate is not the cause of.
@@ -506,6 +561,7 @@ impl<'a> Finder<'a> {
         self.last = (steps.iter().map(bits).sum(), steady + queued);
         // What was queued must be gone before the next trial begins.
         let settle = settle(self.search.rtt) + queued;
+        self.listened = settle;
         let timing = Timing { warm_up: Duration::ZERO, steady, settle };
         let name = format!("{what}, {direction}");
         let trial = Trial { name, flows: vec![flow], timing };

@@ -19,7 +19,7 @@ use super::passage::{Passage, slope, spacing};
 use super::{Bounds, Charge, Discovered, Discovery, Lengths, Offer, Run, Seen, Step};
 use crate::infer::bucket::Within;
 use crate::infer::rate::{Estimate, Kind, Quiet};
-use crate::infer::search::{Finder, Limits, Offers, Search, Stream};
+use crate::infer::search::{Finder, Limits, Offers, Precision, Search, Stream};
 use crate::path::settle;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -60,6 +60,7 @@ pub(super) fn discover(
         limit_l2: LIMIT_L2,
         sold_l2: None,
         trial: None,
+        precision: Precision::Start,
     };
     let (sending, queued) = (Duration::ZERO, Duration::ZERO);
     let mut look = Look { run, search, direction, frame_bytes, trials: 0, sending, queued };

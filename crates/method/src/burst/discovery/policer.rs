@@ -202,7 +202,9 @@ impl Look<'_, '_> {
                 Some(depth.estimate / (rate.estimate / 8.0))
             });
             let fills_s = (depth.middle / rate.from).max(excess.unwrap_or(0.0));
-            let was_full = pause_s >= SURELY_FULL * fills_s;
+            // It fills during the time after the trial before as well.
+            let filled_s = pause_s + settle(self.run.rtt).as_secs_f64();
+            let was_full = filled_s >= SURELY_FULL * fills_s;
             (frames_s, held) = (rate.middle, 1.1 * depth.middle + 3.0);
             best = Some(Measured { was_full, ..measured });
             if was_full || pause_s >= PAUSE_MAX.as_secs_f64() {
@@ -212,7 +214,8 @@ impl Look<'_, '_> {
                 break;
             }
             held *= 1.5;
-            pause_s = (1.5 * held / frames_s).max(1.5 * pause_s).max(1.1 * fills_s);
+            // Doubled: the pauses until one is long enough take four fill times in all, at most.
+            pause_s = (2.0 * pause_s).max(1.1 * fills_s);
         }
         Ok(best)
     }
