@@ -85,12 +85,15 @@ pub(crate) struct Stream {
 impl Stream {
     /// Whether all frames that were due left, in the time they were due in, and the ends dropped
     /// none of those that arrived, but for this share.
-    pub(crate) fn is_sound(&self, steady: Duration, tolerated: f64) -> bool {
+    pub(crate) fn is_sound(&self, steps: &[PaceStep], frame_bits: f64, tolerated: f64) -> bool {
         let Self { seen, dropped_frames, .. } = self;
         let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
+        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
         let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
-        // The last frame's own share of the time is that of frames in the mean.
-        let one_frame = 1.0 / seen.planned_frames.max(1) as f64;
+        // The time of the last frame itself, which a slow step after a fast one makes longer than
+        // that of frames in the mean.
+        let slowest = steps.iter().map(|step| step.rate.as_bps()).min().unwrap_or(1).max(1);
+        let one_frame = frame_bits / slowest as f64 / steady.as_secs_f64();
         unsent as f64 <= tolerated * seen.planned_frames as f64
             && (stretch - 1.0).abs() <= tolerated + one_frame
             && *dropped_frames as f64 <= tolerated * seen.received_frames as f64
@@ -261,7 +264,7 @@ impl<'a> Finder<'a> {
                     }
                 }
                 break;
-            } else if !found.too_slow && !found.falling {
+            } else if !found.too_slow && !found.falling || self.is_a_start(&found) {
                 break;
             }
             // Just above the rate, where a queue in front of a policer has emptied.
@@ -287,6 +290,12 @@ impl<'a> Finder<'a> {
             || train.fills(second)
             || train.through(settled).bps < 0.9 * offered * (1.0 - floor)
             || offered >= self.limit
+    }
+
+    /// Whether a later fit can begin with this: nothing waits, and the rate is known though it was
+    /// offered far above it.
+    fn is_a_start(&self, found: &Estimate) -> bool {
+        self.search.precision == Precision::Start && found.kind == Kind::Policer && !found.too_slow
     }
 
     /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
@@ -477,7 +486,9 @@ impl<'a> Finder<'a> {
     /// may not have been full; a quiet trial in which it still empties is repeated.
     fn overflows_at(&self) -> Duration {
         match (self.search.precision, self.delays) {
-            (Precision::Start, (least, Some(most))) => Duration::from_secs_f64((most - least).max(0.0)),
+            (Precision::Start, (least, Some(most))) => {
+                Duration::from_secs_f64((most - least).max(0.0))
+            }
             (Precision::Start | Precision::Result, _) => Duration::MAX,
         }
     }
@@ -538,10 +549,9 @@ impl<'a> Finder<'a> {
     /// A trial that was not sent as planned, or that a receiver could not follow, says nothing and
     /// is repeated; the last one is taken as it is.
     fn sound(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
-        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
         let stream = loop {
             let stream = self.offer(steps, queued, what)?;
-            if self.repeats_left == 0 || stream.is_sound(steady, TOLERATED) {
+            if self.repeats_left == 0 || stream.is_sound(steps, self.frame_bits(), TOLERATED) {
                 break stream;
             }
             self.repeats_left -= 1;
