@@ -22,6 +22,10 @@ const REFILLS: f64 = 100.0;
 const WATCHED_S: f64 = 0.1;
 /// Frames come so much faster than the bucket refills, at least where a line allows it.
 const FASTER: f64 = 3.0;
+/// A train is faster than the bucket by this factor at least, or the bucket is never empty.
+const FASTER_LEAST: f64 = 1.03;
+/// A pause fills a bucket of a few frames at any rate that a search finds.
+const PAUSE_LEAST_S: f64 = 0.2;
 /// Below a line's rate it queues nothing.
 const BELOW_THE_LINE: f64 = 0.97;
 /// A pause longer than a bucket takes to fill by this share has filled it.
@@ -109,113 +113,40 @@ impl Look<'_, '_> {
         full: bool,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
-        let (mut frames_s, mut held, mut line) = (frames_s, held, line);
-        let mut pause_s = if full { (held / frames_s).max(0.2) } else { 0.2 };
-        if !full {
-            held = held.min(frames_s * (pause_s + settle(self.run.rtt).as_secs_f64()));
-        }
-        let (mut best, mut respaced, mut slower) = (None::<Measured>, false, 0);
-        let expected = frames_s * (1.0 - quiet.loss());
-        if line < 1.05 * frames_s {
-            line = f64::INFINITY;
-        }
+        let settles_s = settle(self.run.rtt).as_secs_f64();
+        let mut aim = Aim::new([frames_s, held, line], full, settles_s, quiet);
+        let mut best = None::<Measured>;
         for _ in 0..TRIES {
-            let watched = (REFILLS / frames_s).max(WATCHED_S);
-            // As fast as shows the bucket exactly, within what a line carries.
-            let wanted = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
-            let offered = wanted.min(BELOW_THE_LINE * line).max(1.03 * frames_s);
-            let empties = 1.2 * held / (offered - frames_s);
-            let frames = (offered * (empties + watched)).min(FRAMES_MAX);
-            pause_s = pause_s.min(PAUSE_MAX.as_secs_f64());
-            let burst = Burst {
-                frame_bytes,
-                frames: frames as u32,
-                frames_s: Some(offered),
-                pause: super::seconds(pause_s),
-                queued: Duration::ZERO,
-            };
+            let burst = aim.burst(frame_bytes);
             let seen = self.burst(burst)?;
             let Some(report) = seen.report.bursts.first() else { return Ok(None) };
             let fates = fates(report, None);
-            // A line in front of the bucket that is slower than this spaces the frames itself.
-            let came = arrival_spacing(report).unwrap_or(0.0);
-            if came > 1.02 * fates.spacing && 0.9 / came > 1.03 * frames_s && line * came > 1.0 {
-                line = 1.0 / came;
-                if !respaced {
-                    respaced = true;
-                    continue;
-                }
+            if aim.meets_a_slower_line(report, &fates) {
+                continue;
             }
             if !fates.is_refused(quiet) {
-                let is_long = frames >= FRAMES_MAX || pause_s >= PAUSE_MAX.as_secs_f64();
-                if is_long || self.sending > BUDGET {
+                if aim.is_longest(burst) || self.sending > BUDGET {
                     return Ok(best);
                 }
-                held *= 4.0;
-                pause_s = (1.2 * held / frames_s).max(pause_s);
+                aim.lengthen();
                 continue;
             }
-            let knee = fates.knee(quiet);
-            let behind = fates.of[knee.frame..].iter().filter(|fate| **fate == Fate::Arrived);
-            let behind = behind.count() as f64;
-            let passes = fates.passes(quiet);
-            if behind < REFILLS / 3.0 && frames < FRAMES_MAX {
-                // Too little is behind the knee: now it is known where that is.
-                held = (1.2 * (knee.arrived - passes.middle * knee.frame as f64 * fates.spacing))
-                    .max(1.5 * held);
-                frames_s = passes.middle.min(frames_s).max(0.1 * frames_s);
-                pause_s = (1.2 * held / frames_s).max(pause_s);
+            if aim.shows_too_little(burst, &fates, quiet) {
                 continue;
             }
-            let waited = waited(report, knee.frame, quiet);
-            let late = report.behind.as_secs_f64() * passes.middle;
-            let fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost));
-            let measured = Measured {
-                frame_bytes,
-                fates,
-                quiet: *quiet,
-                seen,
-                fits,
-                passes,
-                waited,
-                was_full: true,
-            };
-            let sent = 1.0 / measured.fates.spacing;
-            if measured.likely().is_empty() && slower < SLOWER && sent > 1.1 * expected {
-                // Two buckets, or a queue that overflows at such a rate.
-                slower += 1;
-                line = (expected + (sent - expected) / 3.0) / BELOW_THE_LINE;
-                frames_s = passes.middle.max(expected);
-                best = best.or(Some(measured));
-                pause_s += 0.5;
-                continue;
-            }
-            if late > LATE_FRAMES && slower < SLOWER {
-                // The sender stood still, and the bucket won meanwhile.
-                slower += 1;
+            let measured = Measured::of(frame_bytes, seen, fates, quiet);
+            if aim.has_to_be_repeated(&measured) {
                 best = best.or(Some(measured));
                 continue;
             }
-            let (depth, rate) = (measured.depth(), measured.rate());
-            let excess = excess(&measured, &marked(&measured.seen), 1.0).and_then(|second| {
-                let (rate, depth) = (second.rate_bps?, second.depth_bytes?);
-                Some(depth.estimate / (rate.estimate / 8.0))
-            });
-            let fills_s = (depth.middle / rate.from).max(excess.unwrap_or(0.0));
-            // It fills during the time after the trial before as well.
-            let filled_s = pause_s + settle(self.run.rtt).as_secs_f64();
-            let was_full = filled_s >= SURELY_FULL * fills_s;
-            (frames_s, held) = (rate.middle, 1.1 * depth.middle + 3.0);
+            let fills_s = measured.fills_s();
+            let was_full = aim.pause_s + settles_s >= SURELY_FULL * fills_s;
+            aim.follow(&measured, fills_s);
+            let is_last = was_full || !full || burst.pause >= PAUSE_MAX;
             best = Some(Measured { was_full, ..measured });
-            if was_full || pause_s >= PAUSE_MAX.as_secs_f64() {
+            if is_last {
                 break;
             }
-            if !full {
-                break;
-            }
-            held *= 1.5;
-            // Doubled: the pauses until one is long enough take four fill times in all, at most.
-            pause_s = (2.0 * pause_s).max(1.1 * fills_s);
         }
         Ok(best)
     }
@@ -264,6 +195,113 @@ impl Look<'_, '_> {
     }
 }
 
+/// How the next train is sent, by what the trains before it showed.
+struct Aim {
+    /// The rate and the depth of the bucket, in frames.
+    frames_s: f64,
+    held: f64,
+    /// Frames per second of the slowest line in front of the bucket.
+    line: f64,
+    pause_s: f64,
+    /// What the rate delivers at least.
+    expected: f64,
+    respaced: bool,
+    slower: u32,
+}
+
+impl Aim {
+    fn new([frames_s, held, line]: [f64; 3], full: bool, settles_s: f64, quiet: &Quiet) -> Self {
+        let pause_s = if full { (held / frames_s).max(PAUSE_LEAST_S) } else { PAUSE_LEAST_S };
+        let held = if full { held } else { held.min(frames_s * (pause_s + settles_s)) };
+        let line = if line < 1.05 * frames_s { f64::INFINITY } else { line };
+        let expected = frames_s * (1.0 - quiet.loss());
+        Self { frames_s, held, line, pause_s, expected, respaced: false, slower: 0 }
+    }
+
+    /// A train as fast as shows the bucket exactly, within what a line carries.
+    fn burst(&mut self, frame_bytes: u32) -> Burst {
+        let Self { frames_s, held, line, .. } = *self;
+        let watched = (REFILLS / frames_s).max(WATCHED_S);
+        let wanted = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
+        let offered = wanted.min(BELOW_THE_LINE * line).max(FASTER_LEAST * frames_s);
+        let empties = 1.2 * held / (offered - frames_s);
+        self.pause_s = self.pause_s.min(PAUSE_MAX.as_secs_f64());
+        Burst {
+            frame_bytes,
+            frames: (offered * (empties + watched)).min(FRAMES_MAX) as u32,
+            frames_s: Some(offered),
+            pause: super::seconds(self.pause_s),
+            queued: Duration::ZERO,
+        }
+    }
+
+    /// Whether a line in front of the bucket that is slower than the train spaced the frames itself,
+    /// for the first time.
+    fn meets_a_slower_line(&mut self, report: &BurstReport, fates: &Fates) -> bool {
+        let came = arrival_spacing(report).unwrap_or(0.0);
+        let is_slower = came > 1.02 * fates.spacing
+            && 0.9 / came > FASTER_LEAST * self.frames_s
+            && self.line * came > 1.0;
+        let is_first = is_slower && !self.respaced;
+        if is_slower {
+            (self.line, self.respaced) = (1.0 / came, true);
+        }
+        is_first
+    }
+
+    fn is_longest(&self, burst: Burst) -> bool {
+        f64::from(burst.frames) >= FRAMES_MAX || self.pause_s >= PAUSE_MAX.as_secs_f64()
+    }
+
+    fn lengthen(&mut self) {
+        self.held *= 4.0;
+        self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);
+    }
+
+    /// Whether too little is behind the knee: now it is known where that is.
+    fn shows_too_little(&mut self, burst: Burst, fates: &Fates, quiet: &Quiet) -> bool {
+        let knee = fates.knee(quiet);
+        let behind = fates.of[knee.frame..].iter().filter(|fate| **fate == Fate::Arrived).count();
+        if behind as f64 >= REFILLS / 3.0 || f64::from(burst.frames) >= FRAMES_MAX {
+            return false;
+        }
+        let passes = fates.passes(quiet).middle;
+        let forgiven = knee.arrived - passes * knee.frame as f64 * fates.spacing;
+        self.held = (1.2 * forgiven).max(1.5 * self.held);
+        self.frames_s = passes.min(self.frames_s).max(0.1 * self.frames_s);
+        self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);
+        true
+    }
+
+    fn has_to_be_repeated(&mut self, measured: &Measured) -> bool {
+        if self.slower == SLOWER {
+            return false;
+        }
+        let sent = 1.0 / measured.fates.spacing;
+        if measured.likely().is_empty() && sent > 1.1 * self.expected {
+            // Two buckets, or a queue that overflows at such a rate.
+            self.slower += 1;
+            self.line = (self.expected + (sent - self.expected) / 3.0) / BELOW_THE_LINE;
+            self.frames_s = measured.passes.middle.max(self.expected);
+            self.pause_s += 0.5;
+            return true;
+        }
+        // The sender stood still, and the bucket won meanwhile.
+        let behind = measured.seen.report.bursts.first().map_or(Duration::ZERO, |one| one.behind);
+        let is_late = behind.as_secs_f64() * measured.passes.middle > LATE_FRAMES;
+        self.slower += u32::from(is_late);
+        is_late
+    }
+
+    /// The next train meets a bucket that may be deeper than this one showed. The pauses double, so
+    /// that all of them take four fill times at most until one is long enough.
+    fn follow(&mut self, measured: &Measured, fills_s: f64) {
+        self.frames_s = measured.rate().middle;
+        self.held = 1.5 * (1.1 * measured.depth().middle + 3.0);
+        self.pause_s = (2.0 * self.pause_s).max(1.1 * fills_s);
+    }
+}
+
 /// The narrower of two intervals, unless they exclude each other: then what holds both.
 fn better(one: Within, other: Within) -> Within {
     if one.to < other.from || other.to < one.from {
@@ -273,6 +311,25 @@ fn better(one: Within, other: Within) -> Within {
 }
 
 impl Measured {
+    fn of(frame_bytes: u32, seen: Seen, fates: Fates, quiet: &Quiet) -> Self {
+        let passes = fates.passes(quiet);
+        let knee = fates.knee(quiet).frame;
+        let waited =
+            seen.report.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
+        let fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost));
+        let (quiet, was_full) = (*quiet, true);
+        Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full }
+    }
+
+    /// How long the bucket, or the marked one if that takes longer, takes to fill.
+    fn fills_s(&self) -> f64 {
+        let excess = excess(self, &marked(&self.seen), 1.0).and_then(|second| {
+            let (rate, depth) = (second.rate_bps?, second.depth_bytes?);
+            Some(depth.estimate / (rate.estimate / 8.0))
+        });
+        (self.depth().middle / self.rate().from).max(excess.unwrap_or(0.0))
+    }
+
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the
     /// odds decide, none where no single bucket does.
     fn likely(&self) -> Vec<Bucket> {
