@@ -33,6 +33,7 @@ mod run;
 mod schema;
 mod secrets;
 mod serve;
+mod shell;
 mod sim;
 mod stored;
 mod stress;
@@ -84,6 +85,8 @@ enum Command {
     Sim(sim::Args),
     Calc(calc::Args),
     Schema(schema::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 impl Command {
@@ -109,7 +112,9 @@ impl Command {
             | Self::Lab(_)
             | Self::Doctor(_)
             | Self::Calc(_)
-            | Self::Schema(_) => Ok(()),
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Ok(()),
             #[cfg(feature = "store")]
             Self::History(_) => Ok(()),
             #[cfg(feature = "ui")]
@@ -138,7 +143,9 @@ impl Command {
             | Self::Lab(_)
             | Self::Doctor(_)
             | Self::Calc(_)
-            | Self::Schema(_) => Cost::open(Duration::ZERO),
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "store")]
             Self::History(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "ui")]
@@ -224,6 +231,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),
         Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     };
     let exit = outcome.unwrap_or_else(|failure| {
         // With stderr gone there is nobody left to tell.
