@@ -43,7 +43,7 @@ for time in 1 2 3 4 5 6 7 8 9 10; do
     sleep 0.5
 done
 far=$(grep '^fp://' /tmp/far) || die "the far end prints no pairing string: $(cat /tmp/far)"
-as_user "fullpipe flow '$far' --udp --rate 1M --duration 2s --quiet" || die "no flow to the far end"
+as_user "fullpipe flow '$far' -u -b 1M -t 2 --quiet" || die "no flow to the far end"
 kill %1
 [ "$(stat -c %a /var/lib/fullpipe/key)" = 600 ] || die "others may read the key"
 
