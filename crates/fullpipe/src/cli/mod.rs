@@ -1,5 +1,6 @@
 //! The command line: each command in a file of its own.
 
+mod ask;
 mod burst;
 mod calc;
 mod compare;
@@ -207,7 +208,11 @@ fn sentence(error: &anyhow::Error) -> String {
 
 pub(crate) fn run() -> ExitCode {
     // A wrong command line ends here, with clap's sentence and exit code 2.
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let parsed = match ask::command() {
+        Some(words) => Cli::try_parse_from(words),
+        None => Cli::try_parse(),
+    };
+    let cli = parsed.unwrap_or_else(|error| refuse(&error));
     allow_many_connections();
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(args),
