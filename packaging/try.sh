@@ -38,13 +38,14 @@ FULLPIPE_SERVE='--listen 127.0.0.1'
 # The words of the service are a list.
 # shellcheck disable=SC2086
 runuser -u fullpipe -- $(eval "echo $words") >/tmp/far 2>&1 &
+server=$!
 for time in 1 2 3 4 5 6 7 8 9 10; do
     grep -q '^fp://' /tmp/far && break
     sleep 0.5
 done
 far=$(grep '^fp://' /tmp/far) || die "the far end prints no pairing string: $(cat /tmp/far)"
 as_user "fullpipe flow '$far' -u -b 1M -t 2 --quiet" || die "no flow to the far end"
-kill %1
+kill "$server"
 [ "$(stat -c %a /var/lib/fullpipe/key)" = 600 ] || die "others may read the key"
 
 say "removed without a trace"
