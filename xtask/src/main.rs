@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bare;
+mod book;
 mod browser;
 mod evidence;
 mod program;
@@ -22,6 +23,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask soak [--minutes N] [WORD…]   all that takes long, again and again on a quiet host
        cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]   on a bare Debian (by root)
        cargo xtask release [x86_64|aarch64]…   what is handed out: binaries, packages, images
+       cargo xtask book [check]      what the manual shows of the program, made anew or compared
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
        cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         ["soak", words @ ..] => suite::run(soak(words)),
         ["bare", words @ ..] => bare::run(words),
         ["release", words @ ..] => release(words),
+        ["book"] => book::write(),
+        ["book", "check"] => book::check(),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["evidence", words @ ..] => match evidence::run(words) {
             Some(outcome) => outcome,
