@@ -1,4 +1,8 @@
 //! A testbed across a lab, whose observations say how well the network was emulated.
+//!
+//! A host that shares its processors stands still for milliseconds. The methods therefore use the
+//! lateness of each trial: a low throughput that the lateness explains, or a burst whose time at
+//! the policer is unknown, is repeated and after that decides nothing.
 
 use fp_model::{Abort, Emulation, Observation, Testbed, Trial};
 
