@@ -104,6 +104,24 @@ rust_package() {
     echo rustup
 }
 
+# Programs that come as wheels: installs PACKAGE==VERSION... into FOLDER unless they are there, and puts
+# them first on the PATH.
+wheels() {
+    folder=$1
+    shift
+    if [ "$(cat "$folder/installed" 2>/dev/null)" != "$*" ]; then
+        say "installing into $folder: $*"
+        python3 -m venv --clear "$folder"
+        "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
+        echo "$*" >"$folder/installed"
+    fi
+    PATH=$folder/bin:$PATH
+    export PATH
+}
+
+# As a pair for `set_up`, where Python cannot make the environment that wheels go to.
+venv() { python3 -c 'import ensurepip' 2>/dev/null || echo no-venv=python3-venv; }
+
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"

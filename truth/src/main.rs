@@ -3,6 +3,9 @@
 //!
 //! Networks are drawn from a seed, each by itself, or fixed and named; `facts` says what is true of
 //! them, `run` what a method says, `judge` whether that is true.
+//!
+//! The judge reads result documents and not reports, so that a method may change inside. The
+//! kernel's routers share nothing with our emulation but the facts and the judge.
 
 #![forbid(unsafe_code)]
 

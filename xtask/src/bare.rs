@@ -1,5 +1,5 @@
 //! Runs `./demo` and `./check` on a bare Debian, as somebody does who has cloned the repository onto a
-//! new machine: nothing is there but the minimal system.
+//! new machine: nothing is there but the minimal system. Or installs the package there and uses it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,10 +9,13 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-const USAGE: &str = "usage: cargo xtask bare 12|13 [demo] [check] [--share-crates]";
+const USAGE: &str = "usage: cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]";
 
 /// Where the repository is cloned to: everybody may enter it.
 const CLONE: &str = "/srv/fullpipe";
+/// Installs what `cargo xtask release` has made, from this folder of the clone.
+const TRY_PACKAGE: &str = "packaging/try.sh";
+const HANDED_OUT: &str = "handed-out";
 /// As root finds it after logging in.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -84,6 +87,9 @@ pub(crate) fn run(words: &[&str]) -> anyhow::Result<()> {
     say(&format!("unpacking Debian's {} into {}", order.codename, root.display()))?;
     unpack(&order, &archives, &root)?;
     clone_head(&root)?;
+    if order.scripts.contains(&TRY_PACKAGE) {
+        hand_over(&root)?;
+    }
     let mut failed = Vec::new();
     for script in &order.scripts {
         say(&format!("./{script} on a bare {}", order.codename))?;
@@ -112,6 +118,7 @@ impl Order {
             match *word {
                 "demo" => order.scripts.push("demo"),
                 "check" => order.scripts.push("check"),
+                "package" => order.scripts.push(TRY_PACKAGE),
                 "--share-crates" => order.share_crates = true,
                 other => anyhow::bail!("'{other}' is unknown; {USAGE}"),
             }
@@ -200,6 +207,14 @@ fn clone_head(root: &Path) -> anyhow::Result<()> {
     let head = String::from_utf8(head.stdout)?;
     succeed(git(from, &["clone", "--quiet", "--no-checkout", "--no-hardlinks", "."]).arg(&to))?;
     succeed(&mut git(&to, &["checkout", "--quiet", "--detach", head.trim()]))
+}
+
+/// What is to be installed there, as this machine has made it.
+fn hand_over(root: &Path) -> anyhow::Result<()> {
+    let from = crate::tidy::root().join("target").join(HANDED_OUT);
+    ensure!(from.is_dir(), "{} is missing: cargo xtask release makes it", from.display());
+    let to = root.join(CLONE.trim_start_matches('/'));
+    succeed(Command::new("cp").arg("-R").arg(from).arg(to))
 }
 
 /// Whether `script` passed. It is killed with this program.
@@ -325,6 +340,7 @@ mod tests {
         assert_eq!((order.codename, order.share_crates), ("trixie", true));
         assert_eq!(order.scripts, ["demo", "check"]);
         assert_eq!(Order::read(&["12", "check"]).unwrap().scripts, ["check"]);
+        assert_eq!(Order::read(&["12", "package"]).unwrap().scripts, [TRY_PACKAGE]);
         assert!(Order::read(&["14"]).is_err());
     }
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bare;
+mod book;
 mod browser;
 mod evidence;
 mod program;
@@ -20,7 +21,9 @@ const USAGE: &str = "\
 usage: cargo xtask tidy              the rules of the house that no compiler knows
        cargo xtask test [--anew] pure|real [WORD…]   the tests that need no network, or a real one
        cargo xtask soak [--minutes N] [WORD…]   all that takes long, again and again on a quiet host
-       cargo xtask bare 12|13 [demo] [check] [--share-crates]   on a Debian with nothing else (by root)
+       cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]   on a bare Debian (by root)
+       cargo xtask release [x86_64|aarch64]…   what is handed out: binaries, packages, images
+       cargo xtask book [check]      what the manual shows of the program, made anew or compared
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
        cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
@@ -48,6 +51,9 @@ fn main() -> ExitCode {
         }
         ["soak", words @ ..] => suite::run(soak(words)),
         ["bare", words @ ..] => bare::run(words),
+        ["release", words @ ..] => release(words),
+        ["book"] => book::write(),
+        ["book", "check"] => book::check(),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["evidence", words @ ..] => match evidence::run(words) {
             Some(outcome) => outcome,
@@ -106,6 +112,15 @@ fn released(package: &str, words: &[&str]) -> anyhow::Result<()> {
 #[expect(clippy::disallowed_methods, reason = "chores are timed for people, nothing is measured")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// By the script that says of each step what it runs.
+fn release(words: &[&str]) -> anyhow::Result<()> {
+    let script = tidy::root().join("packaging/release.sh");
+    let status = std::process::Command::new(&script).args(words).status();
+    let status = status.with_context(|| script.display().to_string())?;
+    ensure!(status.success(), "{} failed: {status}", script.display());
+    Ok(())
 }
 
 fn usage() -> ExitCode {

@@ -18,6 +18,45 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Those of a test, in the order of their codes.
+    pub(crate) const OF_TESTS: [Self; 8] = [
+        Self::Passed,
+        Self::Failed,
+        Self::BadInput,
+        Self::NotRun,
+        Self::NotValid,
+        Self::Inconclusive,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// What it says, for the man pages.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Passed => "The test passed, or nothing was asked of the path.",
+            Self::Failed => {
+                "The test ran and failed its criteria; with --strict, something was found that the \
+                 path's owner should know."
+            }
+            Self::BadInput => "Wrong use, or a file that is not as it must be.",
+            Self::NotRun => {
+                "The test could not be run or finished: the far end was not reached, refused, or was \
+                 lost."
+            }
+            Self::NotValid => "The result is not valid: the tester, not the network, was measured.",
+            Self::Inconclusive => {
+                "What was measured does not decide what was asked; the text says what would."
+            }
+            Self::Interrupted => {
+                "Stopped by SIGINT; what was measured until then is in the result."
+            }
+            Self::Terminated => {
+                "Stopped by SIGTERM; what was measured until then is in the result."
+            }
+            Self::OfProgram(_) => "That of the program which was run.",
+        }
+    }
+
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Passed => 0,

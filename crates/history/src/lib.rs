@@ -4,6 +4,9 @@
 //! moment leaves it whole or absent, and two processes may write at once. The index holds what a
 //! list shows, so that a list reads no document. It knows nothing of methods and figures: what a
 //! run is about is told by whoever keeps it.
+//!
+//! Documents are compressed and stored apart from the index. A lock file lets one process at a time
+//! open and migrate the file.
 
 #![forbid(unsafe_code)]
 

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    ConnectionsReport, ConnectionsSample, Direction, FlowReport, FlowSpec, FramesReport, Load,
-    Observation, Pace, Sample, Sender, TcpLoad, TcpReport, Timing, Trial,
+    Behaviour, ConnectionsLoad, ConnectionsReport, ConnectionsSample, Direction, FlowReport,
+    FlowSpec, FramesReport, Load, Observation, Pace, Sample, Sender, TcpLoad, TcpReport, Timing,
+    Trial,
 };
 
 /// From this length on we call it an outage: four slots of a series.
@@ -63,7 +64,7 @@ fn of_flow((spec, report): (&FlowSpec, &FlowReport), timing: &Timing) -> Option<
             of_frames(report, is_even.then_some(timing.steady))
         }
         (FlowReport::Tcp(report), Load::Tcp(load)) => of_tcp(report, load),
-        (FlowReport::Connections(report), Load::Connections(_)) => of_connections(report),
+        (FlowReport::Connections(report), Load::Connections(load)) => of_connections(report, load),
         _ => None,
     }
 }
@@ -100,8 +101,30 @@ fn of_tcp(report: &TcpReport, load: &TcpLoad) -> Option<Outage> {
 }
 
 /// Of connections that speak independently: the longest time in which none was opened and none got an
-/// answer, though there were some.
-fn of_connections(report: &ConnectionsReport) -> Option<Outage> {
+/// answer, though some were asked for, or were open and had no more to think about: those that were
+/// opened within a short time ask within a short time again, and think meanwhile.
+fn of_connections(report: &ConnectionsReport, load: &ConnectionsLoad) -> Option<Outage> {
+    let thinks = load.mix.iter().filter_map(|share| match share.behaviour {
+        Behaviour::Transaction { think, .. } => Some(think),
+        Behaviour::Hold
+        | Behaviour::Download { .. }
+        | Behaviour::Upload { .. }
+        | Behaviour::Both { .. } => None,
+    });
+    let asked_for = silence(report, |slot| slot.pending > 0, Duration::ZERO);
+    // Within its thinking and one transaction every connection that is open is answered once.
+    let answer = report.transaction.as_ref().map_or(Duration::ZERO, |times| times.p50);
+    let open =
+        thinks.max().and_then(|think| silence(report, |slot| slot.active > 0, think + answer));
+    asked_for.into_iter().chain(open).max_by_key(|outage| outage.lasts)
+}
+
+/// The longest time without an event while `waits` was so, where it is longer than without an outage.
+fn silence(
+    report: &ConnectionsReport,
+    waits: impl Fn(&ConnectionsSample) -> bool,
+    without_outage: Duration,
+) -> Option<Outage> {
     let happened = |slot: &ConnectionsSample| slot.established + slot.transactions;
     let series: Vec<Sample> = report
         .series
@@ -109,7 +132,7 @@ fn of_connections(report: &ConnectionsReport) -> Option<Outage> {
         .map(|slot| Sample {
             at: slot.at,
             lasts: slot.lasts,
-            sent_bytes: Some(u64::from(slot.active) + u64::from(slot.pending)),
+            sent_bytes: Some(waits(slot).into()),
             received_bytes: Some(happened(slot)),
             ..Sample::default()
         })
@@ -118,7 +141,7 @@ fn of_connections(report: &ConnectionsReport) -> Option<Outage> {
     // A pause that goes on to the end may be that of connections that only wait to be closed.
     let last = series.iter().rposition(|slot| slot.received_bytes > Some(0))?;
     let outage = longest_pause(&series[..=last], is_open, Duration::MAX)?;
-    let is_outage = outage.lasts >= SHORTEST
+    let is_outage = outage.lasts >= SHORTEST.max(without_outage)
         && expected_bytes(&series[..=last], outage.lasts) >= EXPECTED_FRAMES;
     is_outage.then_some(outage)
 }

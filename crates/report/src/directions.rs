@@ -45,19 +45,26 @@ pub(crate) fn of(result: &Value) -> Vec<Judged> {
             let text = reason.word("text");
             Some(text.strip_prefix(&format!("{direction}: ")).unwrap_or(text).to_owned())
         };
-        // A step that was to be judged and could not be.
-        let mut open = steps.iter().copied().enumerate().filter(|(place, step)| {
-            is_of(*step) && step.0.get("pass") == Some(&Value::Null) && why(*place).is_some()
-        });
+        // Steps that were to be judged and could not be; the walk to the whole window is not judged.
+        let open: Vec<(usize, Fields<'_>)> = steps
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(place, step)| {
+                let is_open =
+                    step.0.get("pass") == Some(&Value::Null) && step.word("role") != "walk";
+                is_of(*step) && is_open && why(*place).is_some()
+            })
+            .collect();
         let (is_met, (place, decides)) = if let Some(first) = outcome(false).next() {
             (Some(false), first)
-        } else if let Some(first) = open.next() {
-            (None, first)
+        } else if let Some(first) = open.first() {
+            (None, *first)
         } else {
             (Some(true), outcome(true).next()?)
         };
         let figure = sentence::of_step(decides).or_else(|| why(place)).unwrap_or_default();
-        Some(Judged { direction, is_met, met, of: met + missed, figure })
+        Some(Judged { direction, is_met, met, of: met + missed + open.len(), figure })
     };
     ["download", "upload", "bidirectional"].into_iter().filter_map(judged).collect()
 }

@@ -1,4 +1,8 @@
 //! Runs the tests by what they need, in three tiers, each test in a process of its own.
+//!
+//! A test passes, fails or is disturbed: its run was invalid, or the emulation late, while a watch
+//! saw the host disturbed. Networks with known truth (`crates/fullpipe/tests/cases`) run over the
+//! simulation in the pure tier and across the lab in a soak.
 
 mod binaries;
 mod case;

@@ -4,6 +4,9 @@
 //! A port receives what is sent to the prefixes that it was opened for, with the ARP messages and
 //! neighbour solicitations that ask for them, and nothing else. Frames are untagged and without
 //! FCS. A port sends whatever it is given: towards whom is for its owner to decide.
+//!
+//! Consumers are compiled for each kind of port. The classic filter of a packet socket and the
+//! program of AF_XDP are made from the same rules.
 
 mod error;
 mod host;

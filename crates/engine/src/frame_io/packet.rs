@@ -1,4 +1,9 @@
 //! A port of packet sockets: it works wherever `CAP_NET_RAW` is had, in a user namespace too.
+//!
+//! Frames arrive in a ring and leave by `sendmmsg`, which is faster than a send ring. Several ports
+//! share an interface: a filter gives each the connections whose client port, divided by the number
+//! of ports, leaves the port's place as the remainder. The host's stack drops what is sent to the
+//! port's own MAC address instead of refusing it.
 
 use std::array;
 use std::io;

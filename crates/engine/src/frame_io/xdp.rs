@@ -1,4 +1,7 @@
 //! A port of AF_XDP: faster than packet sockets where root has it.
+//!
+//! A port belongs to one receive queue, which the interface chooses for each frame. A trial of
+//! connections uses AF_XDP where the load asks for it and the interface has a single queue.
 
 use std::io;
 use std::os::fd::AsFd as _;

@@ -1,4 +1,9 @@
 //! The way by which the frames of a flow leave this host.
+//!
+//! Frames at a rate leave one by one. The UDP socket sends them up to 50,000 per second, and above
+//! where whole frames are not possible: those need `CAP_NET_RAW` and a flow of plain UDP over
+//! Ethernet. The evidence names the method (`sent_by`). `bench/RESULTS.md` says why AF_XDP is not
+//! one of them.
 
 use std::io;
 use std::net::UdpSocket;

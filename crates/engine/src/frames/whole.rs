@@ -1,4 +1,10 @@
 //! Frames made here from their first byte to their last, past the host's UDP and IP.
+//!
+//! The socket first sends a datagram without payload, and a packet socket sees that frame leave.
+//! Its headers are the template of all that follow, with lengths, sequence and checksums of their
+//! own. So the kernel chooses neighbour, addresses, ports and code point, and a flow that it
+//! encrypts, translates or tags is not sent past it. The packet socket bypasses the queueing
+//! discipline.
 
 use std::io;
 use std::os::fd::AsFd as _;

@@ -1,4 +1,9 @@
 //! The thread in the middle: takes frames from one end and gives them to the other in time.
+//!
+//! It reads frames by AF_PACKET with the kernel's arrival times, so that a late wake-up does not
+//! change what the links decide. It sleeps until shortly before the next frame is due and then
+//! spins. Its nice value is -20: from a spinning real-time thread the kernel takes the processor
+//! away for 50 ms in a second, and heartbeats that wait for that processor are late as well.
 
 use std::io;
 use std::mem;

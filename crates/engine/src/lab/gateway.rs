@@ -7,6 +7,11 @@
 //!  └────────────┘          └────────────────────────┘       └───────────────
 //! ```
 //! It stands where the near end stands without it, and has the near end's addresses there.
+//!
+//! The kernel forwards, tracks connections and translates by one nf_tables rule, made by netlink.
+//! The connections are read inside the namespace, where all of them are the lab's, and enter the
+//! ground truth. Settings are the namespace's own; the host's limit of tracked connections is not
+//! changed. Virtual time has no such kernel, so `fullpipe sim` refuses the network.
 
 use std::fs::{self, File};
 use std::io;

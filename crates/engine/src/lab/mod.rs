@@ -3,6 +3,12 @@
 //! The path between them is [`fp_net::link`] in virtual time: each frame enters with the kernel's
 //! timestamp of its arrival and leaves when the links say so. ARP, neighbour discovery and group
 //! membership end at the first link; everything else that is IP crosses.
+//!
+//! Each end has a network namespace with one veth pair into a third one, where the forwarder runs.
+//! The namespaces are held by file descriptors and have no name on the host, so nothing outlives
+//! the process. No kernel module, TUN device, BPF program or root is needed. Offloads are off at
+//! the ends: frames are what a wire would carry, and TCP sends every segment by itself. Methods and
+//! engines cannot tell that the network is emulated.
 
 mod buffer;
 mod forwarder;

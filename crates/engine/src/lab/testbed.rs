@@ -1,4 +1,10 @@
 //! A testbed across a lab, whose observations say how well the network was emulated.
+//!
+//! A host that shares its processors stands still for milliseconds. The methods therefore use the
+//! lateness of each trial: a low throughput that the lateness explains, or a burst whose time at
+//! the policer is unknown, is repeated and after that decides nothing. What a host holds up comes
+//! late and never early: a stream's rate is counted between two frames that nothing held up, and the
+//! refill of a bucket by arrivals that no later one followed faster than it refills.
 
 use fp_model::{Abort, Emulation, Observation, Testbed, Trial};
 

@@ -1,4 +1,7 @@
 //! The ground truth of a lab: what became of every frame, including those the lab itself lost.
+//!
+//! The links count frames by cause, per direction and DSCP. `--truth FILE` writes the counts, so
+//! that a measurement can be compared with what the network did.
 
 use fp_net::link::{LatenessSummary, Truth};
 use serde::Serialize;

@@ -1,4 +1,7 @@
 //! One trial, conducted: doors opened at the far end, flows connected, a common start, both halves joined.
+//!
+//! Both ends meet over one address family. For a flow of the other family the far end names the
+//! address of the same interface in that family, and the flow's key is admitted there.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;

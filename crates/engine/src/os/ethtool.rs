@@ -178,7 +178,9 @@ fn ask(interface: &str, what: *mut c_char) -> io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     // SAFETY: the request names an interface and points to a structure of ethtool's, as SIOCETHTOOL
     // wants it; both live through the call and the kernel keeps neither.
-    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) } {
+    match unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request)
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -9,6 +9,7 @@ pub(crate) mod frame_filter;
 pub mod interfaces;
 mod mapping;
 pub mod memory;
+mod messages;
 pub mod netlink;
 mod netns;
 pub mod next_hop;

@@ -18,7 +18,7 @@ use super::frame_filter::FrameFilter;
 use super::mapping::Mapping;
 use super::netlink::Mac;
 use super::udp::{EMPTY_PART, empty_message, part};
-use super::{packet_filter, udp};
+use super::{messages, packet_filter, udp};
 
 /// Receives every frame that arrives at one interface, in the order of arrival.
 #[derive(Debug)]
@@ -194,15 +194,7 @@ impl PacketSender {
         }
         // SAFETY: the first `frames.len()` headers point to one vector each and these to frames;
         // all of them live through the call, and a send only reads the frames.
-        let sent = unsafe {
-            libc::sendmmsg(
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                frames.len() as u32,
-                libc::MSG_DONTWAIT as _,
-            )
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        unsafe { messages::send(&self.socket, &mut headers[..frames.len()]) }
     }
 
     /// Sends frames of two parts each, at most [`Self::BATCH`] of them, and returns how many went
@@ -221,16 +213,7 @@ impl PacketSender {
         }
         // SAFETY: the first `frames.len()` headers point to two vectors each and these to parts of
         // frames; all of them live through the call, and a send only reads the frames.
-        let sent = unsafe {
-            let count = frames.len() as u32;
-            libc::sendmmsg(
-                self.socket.as_raw_fd(),
-                headers.as_mut_ptr(),
-                count,
-                libc::MSG_DONTWAIT as _,
-            )
-        };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        unsafe { messages::send(&self.socket, &mut headers[..frames.len()]) }
     }
 
     fn send_one(&self, frame: &[&[u8]; 2]) -> io::Result<()> {

@@ -69,9 +69,11 @@ pub fn wake_on_time() -> io::Result<()> {
 fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     // A child must not inherit what was granted to this thread.
     let policy = policy | libc::SCHED_RESET_ON_FORK;
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the parameters live through the call; zero is the current thread.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+    // The kernel's `sched_param` is the priority alone. The C library is not asked, as musl refuses.
+    // SAFETY: the priority lives through the call; zero is the current thread.
+    let set =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    match set {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -12,8 +12,8 @@ use fp_model::{Dscp, Ecn, Time};
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, socklen_t, timespec};
 use rustix::net::SendFlags;
 
-use super::clock;
 use super::wake::{Interest, wait};
+use super::{clock, messages as batch};
 
 /// Datagrams moved by one system call at most.
 pub(crate) const BATCH: usize = 32;
@@ -191,10 +191,7 @@ pub(crate) fn send_batch<const N: usize>(
     }
     // SAFETY: the first `count` messages point to parts that point to heads and paddings, all of
     // which outlive the call; the kernel only reads what a sent part points to.
-    let sent = unsafe {
-        libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count as _, libc::MSG_DONTWAIT)
-    };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    unsafe { batch::send(socket, &mut messages[..count]) }
 }
 
 /// The most datagrams that [`send_segmented`] sends at once.

@@ -1,4 +1,7 @@
 //! One end's half of a flow of TCP that the program's own TCP carries: it sends or it receives.
+//!
+//! Its halves are those of the kernel's engine, so that everything made from them is the same; what
+//! this TCP does not have, such as a send buffer, is unknown.
 
 use std::time::Duration;
 

@@ -4,6 +4,13 @@
 //! of its connections, and has its peer prove that frames to the plan's addresses reach it. From
 //! the common start on it drives a `net::swarm` shard over the port. Where there are processors for
 //! several shards, each has a port and client ports of its own.
+//!
+//! At most half of the processors run shards, because the kernel's work on each frame takes the
+//! other half. Both ends divide the load into as many parts as the far end says.
+//!
+//! When a trial is stopped, the end that opens connections opens no more and closes or resets those
+//! that are open. Then its peer waits at most the settle time for what is under way, and both
+//! report in the slots of the opening end.
 
 mod carried;
 mod claims;

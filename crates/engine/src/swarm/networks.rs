@@ -1,4 +1,7 @@
 //! Where a far end lets near ends have addresses for connections.
+//!
+//! A far end answers only for the networks of `serve --allow-connections`, and for each address in
+//! one flow at a time.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -4,6 +4,12 @@
 //! The near end asks for connections whose first sequence number follows from the flow's key, at
 //! addresses all over the plan. Whoever knows the key answers with another number that follows from
 //! it. Nobody else can, and so no load is ever sent towards anybody else.
+//!
+//! All addresses are asked if there are at most 64; otherwise 64 spread from the first to the last.
+//! The numbers are an HMAC. On one link frames go to the MAC address that the far end names over
+//! the control connection. Through routers they go to the next hop of the plan's addresses, which
+//! may be a default route only if it leads to the far end too. The far end replies to where the
+//! proof came from, so paths there and back through different routers cannot carry such a trial.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

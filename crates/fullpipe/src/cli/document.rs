@@ -23,10 +23,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// How wide stdout is, if it is a terminal: elsewhere lines stay whole, for `grep` and for mail.
+/// How wide stdout is, if it is a terminal, or $COLUMNS: elsewhere lines stay whole, for `grep` and for
+/// mail.
 pub(crate) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    let of_terminal = rustix::termios::tcgetwinsize(std::io::stdout());
+    let of_terminal = of_terminal.ok().map(|size| usize::from(size.ws_col));
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal.or_else(told).filter(|columns| *columns > 0)
 }
 
 /// Asked before the work whose outcome is to be written there.

@@ -1,4 +1,7 @@
 //! Puts what was measured into the history.
+//!
+//! A history that fails is reported in one sentence on stderr. It changes neither the documents of
+//! the measurement nor its exit code.
 
 use anyhow::{Context as _, anyhow};
 use fp_history::{Entry, Figure, Filter, History};

@@ -1,5 +1,6 @@
 //! The command line: each command in a file of its own.
 
+mod ask;
 mod burst;
 mod calc;
 mod compare;
@@ -33,6 +34,7 @@ mod run;
 mod schema;
 mod secrets;
 mod serve;
+mod shell;
 mod sim;
 mod stored;
 mod stress;
@@ -84,6 +86,8 @@ enum Command {
     Sim(sim::Args),
     Calc(calc::Args),
     Schema(schema::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 impl Command {
@@ -109,7 +113,9 @@ impl Command {
             | Self::Lab(_)
             | Self::Doctor(_)
             | Self::Calc(_)
-            | Self::Schema(_) => Ok(()),
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Ok(()),
             #[cfg(feature = "store")]
             Self::History(_) => Ok(()),
             #[cfg(feature = "ui")]
@@ -138,7 +144,9 @@ impl Command {
             | Self::Lab(_)
             | Self::Doctor(_)
             | Self::Calc(_)
-            | Self::Schema(_) => Cost::open(Duration::ZERO),
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "store")]
             Self::History(_) => Cost::open(Duration::ZERO),
             #[cfg(feature = "ui")]
@@ -200,7 +208,11 @@ fn sentence(error: &anyhow::Error) -> String {
 
 pub(crate) fn run() -> ExitCode {
     // A wrong command line ends here, with clap's sentence and exit code 2.
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let parsed = match ask::command() {
+        Some(words) => Cli::try_parse_from(words),
+        None => Cli::try_parse(),
+    };
+    let cli = parsed.unwrap_or_else(|error| refuse(&error));
     allow_many_connections();
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(args),
@@ -224,6 +236,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Calc(args) => calc::run(args),
         Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     };
     let exit = outcome.unwrap_or_else(|failure| {
         // With stderr gone there is nobody left to tell.

@@ -3,7 +3,7 @@
 use super::document;
 use super::run::schema as of_plans;
 use crate::exit::{Exit, Failure};
-use crate::services;
+use crate::{flows, network, services};
 
 /// Prints the JSON Schema of a file format
 #[derive(Debug, clap::Args)]
@@ -15,6 +15,12 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Kind {
+    /// What every test writes
+    Result,
+    /// What `fullpipe lab`, `fullpipe sim` and --lab read
+    Lab,
+    /// What `fullpipe flow --flows` reads
+    Flows,
     /// What `fullpipe run` reads
     Plan,
     /// What `fullpipe y1564` reads
@@ -23,6 +29,9 @@ enum Kind {
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let schema = match args.kind {
+        Kind::Result => format!("{:#}", fp_report::result_schema()),
+        Kind::Lab => network::SCHEMA.trim_end().to_owned(),
+        Kind::Flows => flows::SCHEMA.trim_end().to_owned(),
         Kind::Plan => format!("{:#}", of_plans()),
         Kind::Services => services::SCHEMA.trim_end().to_owned(),
     };

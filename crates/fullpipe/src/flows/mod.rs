@@ -11,6 +11,9 @@ use anyhow::anyhow;
 use crate::yaml::{Kind, Problem};
 use wanted::Wanted;
 
+/// The JSON Schema of flows files.
+pub(crate) const SCHEMA: &str = include_str!("schema.json");
+
 const KIND: Kind = Kind {
     key: "schema",
     schema: "fullpipe.flows/1",

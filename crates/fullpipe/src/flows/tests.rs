@@ -11,6 +11,7 @@ use fp_model::{
 
 use super::wanted::{Between, Wanted};
 use super::*;
+use crate::yaml::schema;
 
 const UNKNOWN: Path = Path { known: Vec::new(), unknown: None };
 const ETHERNET: Between<'_> = Between {
@@ -24,6 +25,49 @@ const ETHERNET: Between<'_> = Between {
 fn read(flows: &str) -> Result<Vec<Wanted>, String> {
     let text = format!("schema: fullpipe.flows/1\nflows:\n{flows}");
     parse(&text, "f.yaml").map_err(|problem| problem.to_string())
+}
+
+const EVERY_KEY: &str = "schema: fullpipe.flows/1
+flows:
+  - {name: 1, class: a, transport: udp, direction: both, family: ipv4, dscp: ef, ecn: ect0,
+     near_port: 5000, begins: 1s, streams: 2, rate: 10M@l2, payload: [64, 1000]}
+  - {name: two, transport: udp, imix: simple, pps: 50}
+  - {name: three, window: 64K, mss: 1000, congestion: reno, pacing: 5M, bytes: 1M, write: 1K}
+  - {name: four, engine: user, direction: download}
+";
+
+#[test]
+fn whatever_is_a_flows_file_fits_the_schema() {
+    for text in [include_str!("../../../../examples/flows.yaml"), EVERY_KEY] {
+        parse(text, "f.yaml").unwrap_or_else(|problem| panic!("{problem}"));
+        assert!(schema::fits(SCHEMA, text), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_by_its_keys_fits_neither_parser_nor_schema() {
+    let changes = [
+        ("fullpipe.flows/1", "fullpipe.flows/2"),
+        ("name: 1, ", ""),
+        ("transport: udp", "transport: sctp"),
+        ("direction: both", "direction: sideways"),
+        ("family: ipv4", "family: 4"),
+        ("ecn: ect0", "ecn: ce"),
+        ("congestion: reno", "congestion: vegas"),
+        ("engine: user", "engine: mine"),
+        ("class: a", "klass: a"),
+    ];
+    for (from, to) in changes {
+        assert!(EVERY_KEY.contains(from), "{from}");
+        let text = EVERY_KEY.replacen(from, to, 1);
+        assert!(parse(&text, "f.yaml").is_err() && !schema::fits(SCHEMA, &text), "{text}");
+    }
+}
+
+#[test]
+fn the_schema_has_the_keys_of_the_parser() {
+    let places = [("schema: ", ""), ("name: 1", "flow")];
+    schema::expect_keys(SCHEMA, EVERY_KEY, &places, |text| parse(text, "f.yaml"));
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! Metrics for Prometheus: what is counted, as text, at an address of this host.
+//!
+//! The registry is made anew for each answer, so that figures that are no longer known are not
+//! reported.
 
 pub(crate) mod far_end;
 mod http;

@@ -27,6 +27,9 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("nat-gateway", include_str!("../../../../lab/nat-gateway.yaml")),
 ];
 
+/// The JSON Schema of network files.
+pub(crate) const SCHEMA: &str = include_str!("schema.json");
+
 const KIND: Kind =
     Kind { key: "lab", schema: "fullpipe.lab/1", describes: "network", name: "network file" };
 

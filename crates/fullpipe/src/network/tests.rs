@@ -12,6 +12,7 @@ use fp_net::path::{
 };
 
 use super::*;
+use crate::yaml::schema;
 
 /// A file with one link that has these keys.
 fn one_link(keys: &str) -> String {
@@ -47,11 +48,74 @@ fn every_built_in_network_is_named_like_its_file_and_says_what_it_is_for() {
     assert!(list().all(|(_, description)| !description.is_empty()));
 }
 
-#[test]
-fn the_example_with_every_key_is_a_network() {
+/// The example of the manual with every key.
+fn every_key() -> &'static str {
     let text = include_str!("../../../../lab/README.md");
     let (_, example) = text.split_once("```yaml\n").unwrap();
-    let (example, _) = example.split_once("```").unwrap();
+    example.split_once("```").unwrap().0
+}
+
+#[test]
+fn whatever_is_a_network_file_fits_the_schema() {
+    let built_in = BUILT_IN.iter().map(|(_, text)| *text);
+    for text in built_in.chain([every_key(), &one_link("delay: 1ms\nshape: {rate: 1M}")]) {
+        assert!(parse(text).is_ok() && schema::fits(SCHEMA, text), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_by_its_keys_fits_neither_parser_nor_schema() {
+    let changes = [
+        ("fullpipe.lab/1", "fullpipe.lab/2"),
+        ("name: everything\n", ""),
+        ("nat: masquerade", "nat: full-cone"),
+        ("aqm: codel", "aqm: red"),
+        ("charge: l2 ", "charge: l4 "),
+        ("cir: 40M\n", "\n"),
+        ("cbs: 64K\n", "\n"),
+        ("coupling: false", "coupling: maybe"),
+        ("exceed: {remark: af13}", "exceed: {mark: af13}"),
+        ("rate: 50M\n", "rates: 50M\n"),
+        ("p: 0.1%, ", ""),
+        ("probability: 0.1%, ", ""),
+        ("bytes: 1500, ", ""),
+        ("to: be", "into: be"),
+        ("lasts: 1s, ", ""),
+        ("near_to_far: &way", "to_far: &way"),
+    ];
+    for (from, to) in changes {
+        assert!(every_key().contains(from), "{from}");
+        let text = every_key().replacen(from, to, 1);
+        assert!(parse(&text).is_err() && !schema::fits(SCHEMA, &text), "{text}");
+    }
+}
+
+#[test]
+fn the_schema_has_the_keys_of_the_parser() {
+    let places = [
+        ("lab: ", ""),
+        ("nat: masquerade", "gateway"),
+        ("near_to_far: &way", "link"),
+        ("line_rate: 1G", "direction"),
+        ("packets: 500", "queue"),
+        ("dscp: [af11", "police"),
+        ("yellow: [", "colors"),
+        ("rate: 50M", "shape"),
+        ("normal: 1ms", "jitter"),
+        ("gilbert_elliott:", "loss"),
+        ("p: 0.1%", "gilbert_elliott"),
+        ("probability: ", "reorder"),
+        ("bytes: 1500", "mtu"),
+        ("drr: [", "priority"),
+        ("from: [cs1]", "remark"),
+        ("start: 10s", "outage"),
+    ];
+    schema::expect_keys(SCHEMA, every_key(), &places, parse);
+}
+
+#[test]
+fn the_example_with_every_key_is_a_network() {
+    let example = every_key();
     let path = parse(example).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!((path.near_to_far.len(), path.far_to_near.len()), (2, 2));
     assert!(path.gateway.is_some());

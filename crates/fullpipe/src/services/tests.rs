@@ -4,6 +4,7 @@ use fp_method::y1564::{Colours, Directions};
 use fp_model::{Dscp, FrameSizes};
 
 use super::*;
+use crate::yaml::schema;
 
 /// A file with one service that has these keys.
 fn one_service(keys: &str) -> String {
@@ -264,14 +265,8 @@ services:
   - {name: four, cir: 1M, tcp: {connections: 4, window: 64K, throughput: 90%}}
 ";
 
-/// Whether the schema takes a file that is YAML.
 fn fits_the_schema(text: &str) -> bool {
-    let schema = serde_json::from_str(SCHEMA).unwrap();
-    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
-    compiler.add_resource("services.json", schema).unwrap();
-    let compiled = compiler.compile("services.json", &mut schemas).unwrap();
-    let file = serde_saphyr::from_str(text).unwrap();
-    schemas.validate(&file, compiled).is_ok()
+    schema::fits(SCHEMA, text)
 }
 
 #[test]
@@ -310,27 +305,16 @@ fn what_is_wrong_by_its_keys_fits_neither_parser_nor_schema() {
     }
 }
 
-/// What a file may have in one place: the parser names it when it meets something else.
 #[test]
 fn the_schema_has_the_keys_of_the_parser() {
-    let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
     let places = [
-        ("schema: ", "", "bogus: 1\nschema: "),
-        ("step_time", "configuration", "bogus: 1, step_time"),
-        ("duration", "performance", "bogus: 1, duration"),
-        ("name: 1", "service", "bogus: 1, name: 1"),
-        ("sequence", "emix", "bogus: 1, sequence"),
-        ("flr: 0.001", "criteria", "bogus: 1, flr: 0.001"),
-        ("connections", "tcp", "bogus: 1, connections"),
+        ("schema: ", ""),
+        ("step_time", "configuration"),
+        ("duration", "performance"),
+        ("name: 1", "service"),
+        ("sequence", "emix"),
+        ("flr: 0.001", "criteria"),
+        ("connections", "tcp"),
     ];
-    for (from, name, to) in places {
-        let problem = parse(&EVERY_KEY.replacen(from, to, 1)).unwrap_err().to_string();
-        let (_, allowed) =
-            problem.split_once("allowed are ").unwrap_or_else(|| panic!("{problem}"));
-        let mut allowed: Vec<&str> = allowed.split(", ").collect();
-        allowed.sort_unstable();
-        let object = if name.is_empty() { &schema } else { &schema["$defs"][name] };
-        let keys: Vec<&String> = object["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(allowed, keys, "{name}");
-    }
+    schema::expect_keys(SCHEMA, EVERY_KEY, &places, parse);
 }

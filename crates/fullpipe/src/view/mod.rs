@@ -1,4 +1,8 @@
 //! The live view of a run on the whole screen of a terminal.
+//!
+//! Events and keys change the state (`state`), which knows no terminal; `picture` draws it into
+//! cells of any size; only `screen` has the terminal. The finished steps come from the method
+//! itself, run over the evidence so far (`cli::followed`).
 
 mod curve;
 mod picture;

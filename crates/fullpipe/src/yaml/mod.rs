@@ -2,6 +2,8 @@
 
 mod node;
 mod problem;
+#[cfg(test)]
+pub(crate) mod schema;
 mod shape;
 pub(crate) mod value;
 

@@ -1,5 +1,7 @@
 //! Networks of which is known what a method must find, and what is asked of the method there: the same
 //! in virtual time and across the lab.
+//!
+//! At least one case of each method sends real frames at each push.
 
 pub(crate) mod burst;
 pub(crate) mod rfc2544;

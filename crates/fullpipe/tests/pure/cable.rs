@@ -200,3 +200,17 @@ fn a_flow_whose_far_end_is_lost_shows_its_sums_until_then() {
     let received = number(flow, "payload_bytes");
     assert!((received / 5e6 - 1.0).abs() < 0.05, "{flow:#}");
 }
+
+/// Connections that are opened within two seconds ask within two seconds again, eight seconds later:
+/// nothing is lost meanwhile.
+#[test]
+fn connections_that_only_think_meanwhile_have_lost_nothing() {
+    for think in ["2s", "8s"] {
+        let load = ["stress", "--connections", "2k", "--ramp-up", "2s", "--steady", "18s"];
+        let words = [&["sim", "ideal"], &load[..], &["--think", think, "--json"]].concat();
+        let run = crate::process::fullpipe(&words);
+        assert_eq!(run.exit, Some(0), "{}", run.stderr);
+        let result: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(result["verdict"]["status"], "pass", "{think}: {}", result["verdict"]);
+    }
+}

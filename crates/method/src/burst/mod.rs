@@ -1,4 +1,8 @@
 //! Bursts against a policer: the CBS test, the policing test and the discovery of an unknown one.
+//!
+//! The CBS test sends bursts of the CBS. The policing test sends about twice the CBS after a pause
+//! that fills the bucket. Discovery sends bursts that empty a bucket of any size, at two frame
+//! lengths and several rates.
 
 mod arithmetic;
 mod cbs;

@@ -1,4 +1,6 @@
 //! Traffic of any kind: flows of TCP and UDP all at once, and what became of each and of all.
+//!
+//! All flows run in one trial, with paces of any shape.
 
 mod classes;
 mod figures;

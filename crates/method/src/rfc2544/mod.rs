@@ -1,4 +1,7 @@
 //! RFC 2544: benchmarks of a network by its frames, with RFC 9004's bursts and RFC 9971's search.
+//!
+//! Frames are offered at searched rates per frame length. Back-to-back is a single burst of growing
+//! length.
 
 mod back_to_back;
 mod frame_loss;

@@ -1,4 +1,6 @@
 //! RFC 7640: what devices that police, queue and shape traffic do to bursts.
+//!
+//! Bursts and TCP are sent against policer, queue, scheduler and shaper.
 
 mod bursts;
 mod capacity;

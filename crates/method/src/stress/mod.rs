@@ -1,4 +1,6 @@
 //! Very many connections: set up, held, spoken on and closed, and where the path had enough of them.
+//!
+//! One trial offers connections; the stages of the load give their number.
 
 mod limit;
 mod plan;

@@ -2,6 +2,9 @@
 //!
 //! The Recommendation is not public. What is done here follows the descriptions that operators and
 //! makers of testers have published; every report says so.
+//!
+//! Each service is offered frames in steps of its CIR and beyond it, and bursts of its buckets. One
+//! trial then carries all services.
 
 mod availability;
 mod configuration;

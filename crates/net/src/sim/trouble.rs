@@ -1,5 +1,9 @@
 //! What may go wrong with the hosts at both ends of a simulation, and with the host of an emulated
 //! network. Everything is plain data; the default is a quiet host.
+//!
+//! Late frames are caught up by the engine's rules (`stream::PendingFrames`, `MovedBursts`), and
+//! hosts report at the engine's instants. Each self-check of the tester has a trouble that triggers
+//! it (`crates/fullpipe/tests/pure/host_trouble`).
 
 use alloc::vec::Vec;
 use core::time::Duration;

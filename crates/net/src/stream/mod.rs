@@ -2,6 +2,10 @@
 //!
 //! Both ends of the engine and those of the simulator keep count by the same code. It is told of
 //! frames and of times since the start of the trial, by the clock of the end that it works for.
+//!
+//! Each frame says how many frames before it were never sent, so that a host that cannot keep up is
+//! not taken for a network that loses. Random departures follow from the seed in the trial: both
+//! ends, the simulation and a second run draw the same instants.
 
 mod arrivals;
 mod delays;

@@ -11,6 +11,10 @@
 //! and sends what is in the outbox, until `shard.next_due(now)` or another frame.
 //! ```
 //! An outbox that is full loses nothing: the shard goes on when it is polled again.
+//!
+//! When 1000 attempts were made and none was answered for a second, a shard makes only 100 per
+//! second until one is answered: a full table between the ends gains nothing from more attempts,
+//! and a translator without a free port takes long over each of them.
 
 mod account;
 mod mix;

@@ -7,6 +7,10 @@
 //! Where the standards leave room both behave as Linux does, because that is what shapes throughput:
 //! the congestion window counts segments, losses are found by time (RACK), a lost tail is probed
 //! for, and windows are reduced in proportion.
+//!
+//! Scripts of segments (`tests/tcp`) and pairs over bad paths compare connections with the
+//! standards; smoltcp (`tests/tcp_smoltcp.rs`) and the kernel (`ports` in the engine's lab tests)
+//! with other implementations; `fuzz/` searches for the rest.
 
 mod congestion;
 pub mod connection;

@@ -1,4 +1,7 @@
 //! A connection to which anything happens in any order, and what holds of it whatever that is.
+//!
+//! What counts as arrived did arrive, nothing leaves beyond the peer's window, and whatever waits
+//! has an alarm, until everything is done or given up.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Two shards against each other, by frames on a path that loses, repeats, delays and spoils them.
+//!
+//! In every case the counters add up, and all connections end.
 
 mod world;
 

@@ -1,4 +1,7 @@
 //! Two results of the same method side by side: what changed, and whether beyond the noise.
+//!
+//! Steps are matched by what they measured. For each figure it is known which change is better and
+//! where its noise can be seen.
 
 mod figures;
 mod noise;

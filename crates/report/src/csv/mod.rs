@@ -1,5 +1,7 @@
 //! A stored result as tidy tables: one for each kind of step, one for the slots of all series, and one
 //! for each list inside a step, joined by the number of the step.
+//!
+//! Tables follow the structure of the document, so that a new step needs nothing here.
 
 mod cell;
 mod sheet;

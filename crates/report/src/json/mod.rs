@@ -7,6 +7,7 @@ mod path;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
+mod schema;
 mod stress;
 mod y1564;
 
@@ -17,6 +18,7 @@ use fp_model::{Clocks, Evidence, HostFacts, Sample};
 use serde_json::{Value, json};
 
 pub use fields::{StepFields, step_fields};
+pub use schema::result_schema;
 
 use crate::{Run, Work};
 

@@ -3,6 +3,11 @@
 //! It knows no method. A run is a process of its own, our own program again, whose command line is
 //! made from the same options as at a terminal; what is shown comes from its events and, once it has
 //! ended, from its result document.
+//!
+//! A form is made from the options of a command's parser, which also checks the order. One
+//! measurement runs at a time, because two would measure each other. Every browser first receives
+//! all events so far and then each new one, so that a reload shows the same. After the end,
+//! everything is made from the result document, by the same writers as at the command line.
 
 mod counters;
 mod door;

@@ -1,4 +1,8 @@
 //! Judges a stored result again, from its evidence and without the network.
+//!
+//! The new result confirms the document where it says all that the document says: an older fullpipe
+//! did not know every field of today. With other thresholds it has another verdict, and the document
+//! then says that it was judged again.
 
 use std::time::Duration;
 

@@ -1,4 +1,10 @@
 //! `fullpipe run`: the tests of a plan, one after the other.
+//!
+//! A test becomes the words of a command line, checked by that command's own parser, so that a new
+//! option needs nothing here. It runs as a child process: a timeout or a signal ends it like any
+//! command, and the lab's namespaces end with it. Criteria look at its result document alone. The
+//! summary is written anew after each test, so that a run can be killed at any time and continues
+//! after its last test.
 
 mod child;
 mod folder;

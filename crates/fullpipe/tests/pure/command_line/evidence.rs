@@ -5,7 +5,7 @@ mod documents;
 #[path = "../../recorded/normal.rs"]
 mod normal;
 #[path = "../../recorded/table.rs"]
-mod table;
+pub(super) mod table;
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::recorded::{self, packed};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-fn evidence() -> &'static Path {
+pub(super) fn evidence() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"))
 }
 

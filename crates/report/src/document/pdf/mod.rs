@@ -1,4 +1,6 @@
 //! A document as PDF: our own page layout, fonts inside, tagged so that it can be read aloud.
+//!
+//! Characters that no built-in font has are named at the end of the document.
 
 mod blocks;
 mod figure;
