@@ -12,7 +12,8 @@
 
 use alloc::vec::Vec;
 
-use super::rate::{CLOCKS_APART, Quiet};
+use super::rate::Quiet;
+use super::train::CLOCKS_APART;
 
 /// What became of a frame, as one bucket sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,16 +59,17 @@ pub(crate) struct Bucket {
     pub(crate) lost: f64,
 }
 
-/// Values tried between two.
+/// Values that are tried between the two ends of an interval.
 const TRIED: usize = 24;
-/// An interval is known when so many of them are in it.
+/// An interval is resolved when at least this number of the values tried cost the least.
 const RESOLVED: usize = 8;
-/// A bucket that is empty after so many frames is small.
+/// Below this number of frames before the first refused one, the cost has several minima within one
+/// frame of depth, and the search starts from four depths.
 const FEW_FRAMES: usize = 14;
-/// Rate and depth are looked for in turn.
+/// How often rate and depth are each searched with the other one held.
 const TURNS: usize = 4;
-/// A frame that arrived without tokens is impossible, but for times that are not known exactly; a lost
-/// one is only unlikely.
+/// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
+/// the error of times, so that no loss may be traded for it.
 const IMPOSSIBLE: f64 = 4.0;
 
 /// One way through a train, with one rate and one depth.
@@ -143,7 +145,7 @@ impl Fates {
         }
     }
 
-    /// What a bucket of `b` frames makes of the train at a rate of so many a second.
+    /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
     fn pass(&self, frames_s: f64, b: f64, lost: Lost) -> Way {
         let won = frames_s * self.spacing;
         let mut deficit = 0.0_f64;

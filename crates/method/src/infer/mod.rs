@@ -4,3 +4,4 @@
 pub(crate) mod bucket;
 pub(crate) mod rate;
 pub(crate) mod search;
+pub(crate) mod train;

@@ -11,7 +11,8 @@ use fp_model::{
     Load, Observation, Pace, Rate, Step as PaceStep, Timing, Trial,
 };
 
-use super::rate::{Estimate, FINE, Kind, OVER, Quiet, Train, estimate, whole};
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
+use super::train::Train;
 use crate::path::{mismatch, settle};
 
 const FIRST_RATE_L2: Rate = Rate::mbps(2);

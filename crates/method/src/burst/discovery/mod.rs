@@ -24,11 +24,11 @@ use crate::path::settle;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
-/// On a path of which nothing is known they may take so long.
+/// How long they may take on a path that is not known yet.
 const LINE_LASTS: Duration = Duration::from_millis(700);
-/// No faster rate is looked for.
+/// The fastest rate that is looked for, in bit/s of layer 2.
 const LIMIT_L2: f64 = 1e10;
-/// Short frames, of which a host still sends so many in a second in time.
+/// Frames per second that a host still sends in time.
 const SHORT_FRAMES_S: f64 = 150_000.0;
 const SHORT_FRAME: u32 = 128;
 
@@ -93,11 +93,11 @@ struct Look<'a, 'b> {
     run: &'a mut Run<'b>,
     search: Search,
     direction: Direction,
-    /// The longest.
+    /// The length of the longest frames.
     frame_bytes: u32,
     trials: u32,
     sending: Duration,
-    /// What was sent last may still be queued for so long.
+    /// How long what was sent last may still be queued.
     queued: Duration,
 }
 

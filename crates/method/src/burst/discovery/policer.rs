@@ -14,13 +14,16 @@ use crate::burst::SecondBucket;
 use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
 use crate::infer::rate::Kind;
 
-/// A train has about so many frames: its rate is known to one part in as many.
+/// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
+/// ends, so that the rate is known to one part in this number.
 const FRAMES: f64 = 10_000.0;
 const FRAMES_MAX: f64 = 100_000.0;
-/// Of an empty bucket so many are watched, or for so long.
+/// Frames that an empty bucket wins during a train, or the time for which it is watched: with the
+/// second length of frames that is a rate to 1 %.
 const REFILLS: f64 = 100.0;
 const WATCHED_S: f64 = 0.1;
-/// Frames come so much faster than the bucket refills, at least where a line allows it.
+/// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are
+/// refused.
 const FASTER: f64 = 3.0;
 /// A train is faster than the bucket by this factor at least, or the bucket is never empty.
 const FASTER_LEAST: f64 = 1.03;
@@ -35,13 +38,16 @@ const PAUSE_MAX: Duration = Duration::from_secs(40);
 const TRIES: u32 = 6;
 /// A bucket of which nothing shows is looked for no longer than this.
 const BUDGET: Duration = Duration::from_secs(20);
-/// So often a train that no bucket explains is sent again, a third as much faster than the bucket.
+/// How often a train that no bucket explains is sent again, with a third of the excess over the
+/// bucket's rate.
 const SLOWER: u32 = 2;
-/// A bucket of more frames is measured with the longest alone.
+/// Deeper buckets, in frames, are measured with the longest frames alone: one frame slot is then half
+/// a percent of the depth.
 const MANY_FRAMES: f64 = 60.0;
-/// A sender that is later, in frames that the bucket wins meanwhile, says little.
+/// A train whose sender was later than the bucket takes to win this part of a frame is repeated: less
+/// is within the interval of the depth.
 const LATE_FRAMES: f64 = 0.5;
-/// Odds of 20 to 1 decide.
+/// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
 const DECIDES: f64 = 3.0;
 
 /// What a train of one length shows.

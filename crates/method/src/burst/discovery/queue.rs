@@ -5,32 +5,35 @@ use core::time::Duration;
 
 use super::{Abort, Charge, Discovered, Estimate, Lengths, Look, Quiet, bounds, slope};
 use crate::infer::bucket::Within;
-use crate::infer::rate::{Kind, Train};
+use crate::infer::rate::Kind;
+use crate::infer::train::Train;
 
-/// Frames come so much faster than they leave.
+/// Frames are offered at this multiple of the rate at which they leave the queue.
 const FASTER: f64 = 2.0;
 const FRAMES_S_MAX: f64 = 250_000.0;
-/// Or only so much faster, where it does not take too long until the bucket is empty.
+/// The multiple with which a policer behind a line that is hardly faster shows, where emptying its
+/// bucket takes no longer than the time below.
 const SLOWLY: f64 = 1.06;
 const SLOWLY_MAX_S: f64 = 6.0;
-/// So many leave a queue that is never empty, or for so long.
+/// Frames that leave a queue that is never empty, at least, on a path without loss and with loss, and
+/// the least time for them: two errors of the rate are then 1 to 2 %, which is 3 bytes of charge.
 const LEAVE: f64 = 150.0;
 const LEAVE_LOSSY: f64 = 250.0;
 const LEAVE_S: f64 = 0.3;
-/// A line lets one frame go at once, as one likes to count it, and what a mark of time is off.
+/// Frames that leave at once, at most, out of a line: one, and half of one for the error of times.
 const OF_A_LINE: f64 = 1.5;
-/// What is queued is waited for.
+/// The longest that a trial waits for what it has queued.
 const QUEUED_MAX: Duration = Duration::from_secs(6);
 
 /// What frames of one length show that waited.
 pub(super) struct Held {
     frames_s: Within,
-    /// That went at once.
+    /// Frames that left at once, before any waited.
     pub(super) frames: Within,
     sent: f64,
     lost: f64,
     offered: f64,
-    /// Fewer came at last than before.
+    /// Fewer frames per second arrived in the last quarter than in the third.
     fell: bool,
     /// By how much longer than the first frames the last ones were under way, and how long they could
     /// have been if nothing is dropped; seconds.

@@ -4,7 +4,10 @@ use alloc::vec;
 
 use fp_model::{DelaySummary, FrameTrace, TraceSlice};
 
+use fp_model::{FramesReport, Step};
+
 use super::*;
+use crate::infer::train::Overload;
 
 const FRAME_BYTES: u32 = 1518;
 const FRAME_BITS: f64 = 1518.0 * 8.0;
