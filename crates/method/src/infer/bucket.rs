@@ -8,7 +8,11 @@
 //! refused ones seem to have fitted. What costs least is the bucket, and all that costs no more is its
 //! interval.
 //!
-//! Only times of departure enter: what respaces frames behind the bucket changes nothing.
+//! Only times of departure enter: what respaces frames behind the bucket changes nothing. Where a sender
+//! or a forwarder in front of the bucket is not as even as planned, a frame meets the bucket up to a
+//! time `e` earlier or later, and with a deficit that is up to `f·e` frames off. The slack `f·e` is the
+//! smallest with which the bucket explains the train, and no more than the delays of the path leave room
+//! for; the depth is known no better than to it.
 
 use alloc::vec::Vec;
 
@@ -71,6 +75,9 @@ const TURNS: usize = 4;
 /// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
 /// the error of times, so that no loss may be traded for it.
 const IMPOSSIBLE: f64 = 4.0;
+/// The first slack that is tried, in frames: a tenth of the least distance of two frames that are sent
+/// at three times the rate.
+const SLACK_LEAST: f64 = 1.0 / 30.0;
 
 /// One way through a train, with one rate and one depth.
 #[derive(Clone, Copy, Debug)]
@@ -145,8 +152,30 @@ impl Fates {
         }
     }
 
+    /// The bucket with the smallest slack that explains the train, up to the deficit that is won in
+    /// `uneven` seconds; that without slack where none does.
+    pub(crate) fn explained(
+        &self,
+        rates: Within,
+        quiet: &Quiet,
+        lost: Lost,
+        uneven: f64,
+    ) -> Option<Bucket> {
+        let exact = self.fit(rates, quiet, lost, 0.0)?;
+        let most = rates.middle * uneven;
+        let mut slack = SLACK_LEAST;
+        while !exact.is_likely(quiet) && slack < most {
+            let fit = self.fit(rates, quiet, lost, slack)?;
+            if fit.is_likely(quiet) {
+                return Some(fit);
+            }
+            slack *= 2.0;
+        }
+        Some(exact)
+    }
+
     /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
-    fn pass(&self, frames_s: f64, b: f64, lost: Lost) -> Way {
+    fn pass(&self, frames_s: f64, b: f64, lost: Lost, slack: f64) -> Way {
         let won = frames_s * self.spacing;
         let mut deficit = 0.0_f64;
         let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
@@ -156,21 +185,21 @@ impl Fates {
                 Fate::Arrived => {
                     deficit += 1.0;
                     way.granted += 1;
-                    if deficit > b {
-                        way.owed += deficit - b;
-                        deficit = b;
+                    if deficit > b + slack {
+                        way.owed += deficit - (b + slack);
+                        deficit = b + slack;
                     }
-                    way.least = way.least.max(deficit);
+                    way.least = way.least.max(deficit - slack);
                 }
-                Fate::Missing if deficit + 1.0 <= b => {
+                Fate::Missing if deficit + 1.0 <= b - slack => {
                     way.lost += 1;
                     way.granted += 1;
                     if lost == Lost::Behind {
                         deficit += 1.0;
-                        way.least = way.least.max(deficit);
+                        way.least = way.least.max(deficit - slack);
                     }
                 }
-                Fate::Missing => way.below = way.below.min(deficit + 1.0),
+                Fate::Missing => way.below = way.below.min(deficit + 1.0 + slack),
                 Fate::Elsewhere => {}
             }
         }
@@ -179,14 +208,27 @@ impl Fates {
 
     /// The bucket with a rate within `rates` that explains the train best. Between two frames of a
     /// small one there are several that are better than their neighbours.
-    pub(crate) fn fit(&self, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
+    pub(crate) fn fit(
+        &self,
+        rates: Within,
+        quiet: &Quiet,
+        lost: Lost,
+        slack: f64,
+    ) -> Option<Bucket> {
         let few = self.knee(quiet).frame < FEW_FRAMES;
         let beginnings: &[f64] = if few { &[0.0, 0.33, 0.67, -0.33] } else { &[0.0] };
-        let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, quiet, lost));
+        let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, quiet, lost, slack));
         fits.min_by(|one, other| one.lost.total_cmp(&other.lost))
     }
 
-    fn fit_from(&self, by: f64, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
+    fn fit_from(
+        &self,
+        by: f64,
+        rates: Within,
+        quiet: &Quiet,
+        lost: Lost,
+        slack: f64,
+    ) -> Option<Bucket> {
         let knee = self.knee(quiet);
         let at = knee.frame as f64 * self.spacing;
         let missing = knee.frame as f64 - knee.arrived;
@@ -203,21 +245,22 @@ impl Fates {
         for turn in 0..TURNS {
             let around = if turn == 0 { middle } else { frames_s };
             band = best(around - rate_off, around + rate_off, finest * middle, |rate| {
-                self.pass(rate, b, lost).costs()
+                self.pass(rate, b, lost, slack).costs()
             });
             frames_s = (band.0 + band.1) / 2.0;
-            let depths =
-                best((b - off).max(1.0), b + off, 1e-4, |b| self.pass(frames_s, b, lost).costs());
+            let depths = best((b - off).max(1.0), b + off, 1e-4, |b| {
+                self.pass(frames_s, b, lost, slack).costs()
+            });
             b = (depths.0 + depths.1) / 2.0;
             off = (off / 4.0).clamp(1.0, 2.0);
             rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
         }
-        let way = self.pass(frames_s, b, lost);
+        let way = self.pass(frames_s, b, lost, slack);
         // All depths and rates that cost no more.
         let mut frames = Within { middle: b, from: way.least, to: way.below };
         for place in 0..=TRIED {
             let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
-            let other = self.pass(rate, b, lost);
+            let other = self.pass(rate, b, lost, slack);
             if other.costs() <= way.costs() + 0.5 {
                 frames.from = frames.from.min(other.least);
                 frames.to = frames.to.max(other.below);
@@ -226,11 +269,11 @@ impl Fates {
         if way.owed == 0.0 && way.below.is_finite() {
             frames.middle = (way.least + way.below) / 2.0;
         }
-        // When a bucket has won a frame is known to the distance of two that are sent, at both ends of
-        // what was refused; and two clocks are apart.
+        // When a bucket has won a frame is known to the distance of two that are sent, and to the slack,
+        // at both ends of what was refused; and two clocks are apart.
         let slots = 1.0 / (self.of.len() - knee.frame).max(1) as f64;
-        let rate_off = frames_s * (slots + CLOCKS_APART);
-        let off = frames_s * self.spacing + way.owed + rate_off * at;
+        let rate_off = frames_s * (slots + CLOCKS_APART) + 2.0 * slack * slots / self.spacing;
+        let off = frames_s * self.spacing + way.owed + rate_off * at + slack;
         let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
         Some(Bucket {
             frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
@@ -352,7 +395,7 @@ mod tests {
         for (rate, b) in [(823.4, 40.3), (1013.7, 1.3), (150.0, 300.7), (2500.0, 7.9)] {
             let fates = train(10_000, 1e-4, (rate, b), 0, Lost::Behind);
             assert!(fates.is_refused(&quiet));
-            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind).unwrap();
+            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
             assert!(fit.is_likely(&quiet), "{fit:?}");
             assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
             assert!(off(fit.frames, b) < 0.02, "{fit:?}");
@@ -365,8 +408,8 @@ mod tests {
         for lost in [Lost::Before, Lost::Behind] {
             let fates = train(10_000, 1e-4, (2345.6, 123.4), 97, lost);
             let rates = fates.passes(&quiet);
-            let [before, behind] =
-                [Lost::Before, Lost::Behind].map(|lost| fates.fit(rates, &quiet, lost).unwrap());
+            let [before, behind] = [Lost::Before, Lost::Behind]
+                .map(|lost| fates.fit(rates, &quiet, lost, 0.0).unwrap());
             let (right, wrong) =
                 if lost == Lost::Before { (before, behind) } else { (behind, before) };
             assert!(right.lost < wrong.lost, "{lost:?} {right:?} {wrong:?}");

@@ -322,7 +322,10 @@ impl Measured {
         let knee = fates.knee(quiet).frame;
         let waited =
             seen.report.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost));
+        let behind = seen.report.bursts.first().map_or(Duration::ZERO, |report| report.behind);
+        let uneven = quiet.range + behind.as_secs_f64();
+        let fits =
+            [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost, uneven));
         let (quiet, was_full) = (*quiet, true);
         Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full }
     }
@@ -447,7 +450,7 @@ fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket
     if !fates.is_refused(&long.quiet) {
         return Some(everything);
     }
-    let Some(fit) = fates.fit(fates.passes(&long.quiet), &long.quiet, Lost::Behind) else {
+    let Some(fit) = fates.fit(fates.passes(&long.quiet), &long.quiet, Lost::Behind, 0.0) else {
         return Some(everything);
     };
     Some(SecondBucket {
