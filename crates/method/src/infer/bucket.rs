@@ -61,6 +61,8 @@ pub(crate) struct Bucket {
     /// Frames for which there were tokens, and those of them that are missing.
     pub(crate) granted: f64,
     pub(crate) lost: f64,
+    /// Frames by which the deficit that a frame met may be off.
+    pub(crate) slack: f64,
 }
 
 /// Values that are tried between the two ends of an interval.
@@ -284,6 +286,7 @@ impl Fates {
             },
             granted: f64::from(way.granted),
             lost: way.costs(),
+            slack,
         })
     }
 

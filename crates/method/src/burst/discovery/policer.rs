@@ -22,6 +22,10 @@ const FRAMES_MAX: f64 = 100_000.0;
 /// second length of frames that is a rate to 1 %.
 const REFILLS: f64 = 100.0;
 const WATCHED_S: f64 = 0.1;
+/// Where frames come less evenly than planned, the interval of the rate narrows with the time for which
+/// the empty bucket is watched: it is watched longer, once, for an interval of this share of the rate.
+const RATE_WIDTH: f64 = 0.002;
+const WATCHED_MAX_S: f64 = 2.0;
 /// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are
 /// refused.
 const FASTER: f64 = 3.0;
@@ -148,7 +152,8 @@ impl Look<'_, '_> {
             let fills_s = measured.fills_s();
             let was_full = aim.pause_s + settles_s >= SURELY_FULL * fills_s;
             aim.follow(&measured, fills_s);
-            let is_last = was_full || !full || burst.pause >= PAUSE_MAX;
+            let is_last =
+                (was_full || !full || burst.pause >= PAUSE_MAX) && !aim.watches_longer(&measured);
             best = Some(Measured { was_full, ..measured });
             if is_last {
                 break;
@@ -209,6 +214,8 @@ struct Aim {
     /// Frames per second of the slowest line in front of the bucket.
     line: f64,
     pause_s: f64,
+    /// For how long the empty bucket is watched, at least.
+    watched_s: f64,
     /// What the rate delivers at least.
     expected: f64,
     respaced: bool,
@@ -221,13 +228,14 @@ impl Aim {
         let held = if full { held } else { held.min(frames_s * (pause_s + settles_s)) };
         let line = if line < 1.05 * frames_s { f64::INFINITY } else { line };
         let expected = frames_s * (1.0 - quiet.loss());
-        Self { frames_s, held, line, pause_s, expected, respaced: false, slower: 0 }
+        let watched_s = WATCHED_S;
+        Self { frames_s, held, line, pause_s, watched_s, expected, respaced: false, slower: 0 }
     }
 
     /// A train as fast as shows the bucket exactly, within what a line carries.
     fn burst(&mut self, frame_bytes: u32) -> Burst {
         let Self { frames_s, held, line, .. } = *self;
-        let watched = (REFILLS / frames_s).max(WATCHED_S);
+        let watched = (REFILLS / frames_s).max(self.watched_s);
         let wanted = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
         let offered = wanted.min(BELOW_THE_LINE * line).max(FASTER_LEAST * frames_s);
         let empties = 1.2 * held / (offered - frames_s);
@@ -297,6 +305,16 @@ impl Aim {
         let is_late = behind.as_secs_f64() * measured.passes.middle > LATE_FRAMES;
         self.slower += u32::from(is_late);
         is_late
+    }
+
+    /// Whether the bucket is watched once more, and for how long.
+    fn watches_longer(&mut self, measured: &Measured) -> bool {
+        let is_first = self.watched_s == WATCHED_S;
+        let width = measured.rate().width();
+        let is_vague = width > RATE_WIDTH && measured.likely().iter().all(|fit| fit.slack > 0.0);
+        let wanted = (self.watched_s * width / RATE_WIDTH).min(WATCHED_MAX_S);
+        self.watched_s = self.watched_s.max(wanted);
+        is_first && is_vague && !measured.likely().is_empty()
     }
 
     /// The next train meets a bucket that may be deeper than this one showed. The pauses double, so
