@@ -74,18 +74,17 @@ staged() {
     install -m 644 LICENSE "$1/usr/share/doc/fullpipe/copyright"
 }
 
-# deb ARCHITECTURE STAGE
+# deb STAGE
 deb() {
-    case $1 in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
     rm -rf "$target/deb"
-    cp -R "$2" "$target/deb"
+    cp -R "$1" "$target/deb"
     mkdir "$target/deb/DEBIAN"
     cat >"$target/deb/DEBIAN/control" <<CONTROL
 Package: fullpipe
 Version: $version
 Architecture: $arch
 Maintainer: The fullpipe authors <fullpipe@localhost>
-Installed-Size: $(du -ks "$2" | cut -f 1)
+Installed-Size: $(du -ks "$1" | cut -f 1)
 Recommends: iproute2
 Section: net
 Priority: optional
@@ -115,7 +114,6 @@ rpm() {
 
 # image ARCHITECTURE: an OCI image of one layer, which podman, docker and skopeo load.
 image() {
-    case $1 in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
     rm -rf "$target/image"
     mkdir -p "$target/image/layer" "$target/image/oci/blobs/sha256"
     install -m 755 "$binary" "$target/image/layer/fullpipe"
@@ -150,6 +148,8 @@ host=$(uname -m)
 built "$host"
 native=$binary
 for architecture in "$@"; do
+    # As Debian and containers call it.
+    case $architecture in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
     built "$architecture"
     stage=$target/stage
     rm -rf "$stage"
@@ -161,7 +161,7 @@ for architecture in "$@"; do
     packed "$target/tar" "$target/tar.tar"
     gzip -9n <"$target/tar.tar" >"$out/$folder.tar.gz"
     rm -rf "$target/tar" "$target/tar.tar"
-    deb "$architecture" "$stage"
+    deb "$stage"
     rpm "$architecture" "$stage"
     image "$architecture"
     rm -rf "$stage"

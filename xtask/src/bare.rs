@@ -211,7 +211,7 @@ fn clone_head(root: &Path) -> anyhow::Result<()> {
 
 /// What is to be installed there, as this machine has made it.
 fn hand_over(root: &Path) -> anyhow::Result<()> {
-    let from = crate::tidy::root().join("target").join(HANDED_OUT);
+    let from = crate::program::target().join(HANDED_OUT);
     ensure!(from.is_dir(), "{} is missing: cargo xtask release makes it", from.display());
     let to = root.join(CLONE.trim_start_matches('/'));
     succeed(Command::new("cp").arg("-R").arg(from).arg(to))

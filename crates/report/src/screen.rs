@@ -41,10 +41,7 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
         line(&mut out, &format!("  - {reason}"));
     }
     checks(&mut out, &run.work, detail);
-    match columns {
-        Some(columns) => folded(&out, columns),
-        None => out,
-    }
+    folded(out, columns)
 }
 
 fn checks(out: &mut String, work: &Work, detail: Detail) {

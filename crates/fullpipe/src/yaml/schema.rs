@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::Problem;
 
+#[path = "../../tests/schema/mod.rs"]
+mod validator;
+
+pub(crate) use validator::takes;
+
 /// Whether the schema takes a file that is YAML.
 pub(crate) fn fits(schema: &str, text: &str) -> bool {
-    let schema = serde_json::from_str(schema).unwrap();
-    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
-    compiler.add_resource("it.json", schema).unwrap();
-    let compiled = compiler.compile("it.json", &mut schemas).unwrap();
-    let file = serde_saphyr::from_str(text).unwrap();
-    schemas.validate(&file, compiled).is_ok()
+    takes(&serde_json::from_str(schema).unwrap(), &serde_saphyr::from_str(text).unwrap())
 }
 
 /// Compares the keys of the schema with those of the parser, which names what it allows where it meets

@@ -31,6 +31,8 @@ mod result;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod stress;
 #[path = "../result/tcp.rs"]
 mod tcp;

@@ -20,6 +20,7 @@ use crate::directions;
 use crate::document::{Block, Cell, Document, Fact, Table, Tone, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
+use crate::text::mark;
 use crate::{Labels, Method};
 
 /// The certificate of a stored result. `labels` stand before those of the result.
@@ -113,12 +114,10 @@ fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Opti
 }
 
 /// Whether a step meets what was asked of it.
-fn status(step: Fields<'_>, unknown: &str) -> Cell {
-    match step.flag("pass") {
-        Some(true) => Cell::toned("pass", Tone::Good),
-        Some(false) => Cell::toned("FAIL", Tone::Bad),
-        None => Cell::new(unknown),
-    }
+fn status(step: Fields<'_>, unknown: &'static str) -> Cell {
+    let is_met = step.flag("pass");
+    let tone = is_met.map_or(Tone::Neutral, |met| if met { Tone::Good } else { Tone::Bad });
+    Cell::toned(mark(is_met, unknown), tone)
 }
 
 /// The steps of a name.

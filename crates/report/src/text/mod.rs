@@ -64,9 +64,10 @@ pub(crate) fn indented(
     }
 }
 
-/// Folds the lines that are longer than `columns` at blanks; what follows stands below the last column
+/// Folds the lines that are longer than `columns` at blanks, if that is known; what follows stands below the last column
 /// of the table that begins in the first third of the line, or is indented by four more blanks.
-pub fn folded(text: &str, columns: usize) -> String {
+pub fn folded(text: String, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text };
     let mut out = String::new();
     for row in text.lines() {
         if row.chars().count() <= columns {
@@ -248,6 +249,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_goes_on_below_its_last_column_or_indented() {
+        let folded = |text: &str, columns| folded(text.to_owned(), Some(columns));
         assert_eq!(folded("short\n", 10), "short\n");
         let prose = "  - one two three four five six seven";
         assert_eq!(folded(prose, 20), "  - one two three\n      four five six\n      seven\n");

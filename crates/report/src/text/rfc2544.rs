@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fp_method::rfc2544::{
-    APPLICABILITY, BackToBack, DelayClock, FrameLoss, FrameRate, Latency, Limit, LineRate,
-    LineSource, Plan, Recovery, Report, Step, Throughput, is_met,
+    APPLICABILITY, DelayClock, FrameRate, Latency, Limit, LineRate, LineSource, Plan, Report, Step,
+    Throughput, is_met,
 };
 use fp_model::Layer;
 
@@ -30,17 +30,25 @@ pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
             | Step::Recovery(_) => {}
         }
     }
-    let judged = || {
-        report.steps.iter().enumerate().map(|(place, step)| {
-            let status = mark(is_met(plan, &report.steps, place), "");
-            (status, step)
-        })
-    };
-    throughput(out, judged());
-    latency(out, judged());
-    frame_loss(out, judged());
-    back_to_back(out, judged());
-    recovery(out, judged());
+    let steps = report.steps.iter().enumerate();
+    let judged: Vec<Judged<'_>> =
+        steps.map(|(place, step)| (mark(is_met(plan, &report.steps, place), ""), step)).collect();
+    throughput(out, &judged);
+    latency(out, &judged);
+    frame_loss(out, &judged);
+    back_to_back(out, &judged);
+    recovery(out, &judged);
+}
+
+/// A step with the status of its row.
+type Judged<'a> = (&'static str, &'a Step);
+
+/// The rows of one test.
+fn of<'a, T>(
+    steps: &[Judged<'a>],
+    row: impl Fn(&'a Step) -> Option<&'a T>,
+) -> Vec<(&'static str, &'a T)> {
+    steps.iter().filter_map(|(status, step)| Some((*status, row(step)?))).collect()
 }
 
 fn line_rate(found: &LineRate) -> String {
@@ -67,13 +75,8 @@ fn heading(out: &mut String, text: &str) {
 
 //= rfc2544 26.1
 /// The rate of each length beside the line's, as the RFC's graph has it.
-fn throughput<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
-    let rows: Vec<(&str, &Throughput)> = steps
-        .filter_map(|(status, step)| match step {
-            Step::Throughput(row) => Some((status, row)),
-            _ => None,
-        })
-        .collect();
+fn throughput(out: &mut String, steps: &[Judged<'_>]) {
+    let rows = of(steps, |step| if let Step::Throughput(row) = step { Some(row) } else { None });
     if rows.is_empty() {
         return;
     }
@@ -120,13 +123,8 @@ fn bar(row: &Throughput) -> String {
     (0..=BAR_CELLS).map(cell).collect()
 }
 
-fn latency<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
-    let rows: Vec<(&str, &Latency)> = steps
-        .filter_map(|(status, step)| match step {
-            Step::Latency(row) => Some((status, row)),
-            _ => None,
-        })
-        .collect();
+fn latency(out: &mut String, steps: &[Judged<'_>]) {
+    let rows = of(steps, |step| if let Step::Latency(row) = step { Some(row) } else { None });
     let Some((_, first)) = rows.first() else { return };
     let kind = match first.clock {
         DelayClock::BothEnds { error } => format!("one way, clocks agree to {}", duration(error)),
@@ -162,13 +160,8 @@ fn latency_text(row: &Latency, time: Duration) -> String {
 
 //= rfc2544 26.3
 /// One row for each length, one column for each rate.
-fn frame_loss<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
-    let rows: Vec<(&str, &FrameLoss)> = steps
-        .filter_map(|(status, step)| match step {
-            Step::FrameLoss(row) => Some((status, row)),
-            _ => None,
-        })
-        .collect();
+fn frame_loss(out: &mut String, steps: &[Judged<'_>]) {
+    let rows = of(steps, |step| if let Step::FrameLoss(row) = step { Some(row) } else { None });
     if rows.is_empty() {
         return;
     }
@@ -192,13 +185,8 @@ fn frame_loss<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &
 }
 
 //= rfc9004 6.4
-fn back_to_back<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
-    let rows: Vec<(&str, &BackToBack)> = steps
-        .filter_map(|(status, step)| match step {
-            Step::BackToBack(row) => Some((status, row)),
-            _ => None,
-        })
-        .collect();
+fn back_to_back(out: &mut String, steps: &[Judged<'_>]) {
+    let rows = of(steps, |step| if let Step::BackToBack(row) = step { Some(row) } else { None });
     if rows.is_empty() {
         return;
     }
@@ -225,13 +213,8 @@ fn back_to_back<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str,
     }
 }
 
-fn recovery<'a>(out: &mut String, steps: impl Iterator<Item = (&'static str, &'a Step)>) {
-    let rows: Vec<(&str, &Recovery)> = steps
-        .filter_map(|(status, step)| match step {
-            Step::Recovery(row) => Some((status, row)),
-            _ => None,
-        })
-        .collect();
+fn recovery(out: &mut String, steps: &[Judged<'_>]) {
+    let rows = of(steps, |step| if let Step::Recovery(row) = step { Some(row) } else { None });
     if rows.is_empty() {
         return;
     }

@@ -183,6 +183,7 @@ fn option(arg: &Arg) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yaml::schema::takes;
 
     const PLANS: [&str; 3] = [
         include_str!("../../../../../examples/plans/burst-tolerance.yaml"),
@@ -191,11 +192,7 @@ mod tests {
     ];
 
     fn is_valid(plan: &Value) -> bool {
-        let mut schemas = boon::Schemas::new();
-        let mut compiler = boon::Compiler::new();
-        compiler.add_resource("plan.json", schema()).unwrap();
-        let compiled = compiler.compile("plan.json", &mut schemas).unwrap();
-        schemas.validate(plan, compiled).is_ok()
+        takes(&schema(), plan)
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn lines_end_where_the_terminal_does_and_rows_of_tables_fit_100_columns() {
         let file = folder.written(&format!("{name}.json"), &recorded::text(name));
         let screen = fullpipe(&["report", &file]).stdout;
         for columns in [100, 80] {
-            for row in fp_report::folded(&screen, columns).lines() {
+            for row in fp_report::folded(screen.clone(), Some(columns)).lines() {
                 let wide = row.chars().count();
                 assert!(wide <= columns, "{name}: {wide} of {columns} columns: {row}");
             }
