@@ -68,6 +68,9 @@ struct Measured {
     waited: (f64, f64),
     /// The bucket was full when the train began.
     was_full: bool,
+    /// The depth by a shorter train that met a full bucket, too: the longer a bucket is watched, the
+    /// better its rate is known, and the more of what comes unevenly is in the interval of its depth.
+    shorter: Option<Within>,
 }
 
 impl Look<'_, '_> {
@@ -154,7 +157,9 @@ impl Look<'_, '_> {
             aim.follow(&measured, fills_s);
             let is_last =
                 (was_full || !full || burst.pause >= PAUSE_MAX) && !aim.watches_longer(&measured);
-            best = Some(Measured { was_full, ..measured });
+            let shorter = best.filter(|best| best.was_full && !best.likely().is_empty());
+            let shorter = shorter.map(|best| best.depth());
+            best = Some(Measured { was_full, shorter, ..measured });
             if is_last {
                 break;
             }
@@ -344,8 +349,8 @@ impl Measured {
         let uneven = quiet.range + behind.as_secs_f64();
         let fits =
             [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost, uneven));
-        let (quiet, was_full) = (*quiet, true);
-        Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full }
+        let (quiet, was_full, shorter) = (*quiet, true, None);
+        Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full, shorter }
     }
 
     /// How long the bucket, or the marked one if that takes longer, takes to fill.
@@ -395,11 +400,12 @@ impl Measured {
     /// Frames.
     fn depth(&self) -> Within {
         let depths = self.likely().into_iter().map(|fit| fit.frames);
-        depths.reduce(Within::or).unwrap_or_else(|| {
+        let depth = depths.reduce(Within::or).unwrap_or_else(|| {
             // No single bucket explains it: this is what a straight line begins with.
             let middle = self.fates.intercept(self.passes.middle).max(1.0);
             Within { middle, from: 0.0, to: f64::INFINITY }
-        })
+        });
+        self.shorter.map_or(depth, |shorter| better(depth, shorter))
     }
 }
 
