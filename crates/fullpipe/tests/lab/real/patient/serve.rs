@@ -77,7 +77,8 @@ fn metrics_count_those_who_were_served_and_those_who_were_refused() {
     let before = metrics(&address);
     assert!(before.contains("fullpipe_far_sessions_total 0\n"), "{before}");
     let flow = fullpipe(&["flow", far, "-b", "1M", "-t", "0.2s", "-q"]);
-    assert_eq!(flow.exit, Some(0), "{}", flow.stderr);
+    // A host that did not run an end in time makes the result invalid, and was served all the same.
+    assert!(matches!(flow.exit, Some(0 | 4)), "{:?}: {}", flow.exit, flow.stderr);
     // The secret of another far end: as long, and wrong.
     let (host, secret) = far.split_once('#').unwrap();
     let last = if secret.ends_with('A') { 'B' } else { 'A' };
