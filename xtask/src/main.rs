@@ -6,6 +6,7 @@ mod bare;
 mod book;
 mod browser;
 mod evidence;
+mod examples;
 mod program;
 mod suite;
 mod tidy;
@@ -24,6 +25,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]   on a bare Debian (by root)
        cargo xtask release [x86_64|aarch64]…   what is handed out: binaries, packages, images
        cargo xtask book [check]      what the manual shows of the program, made anew or compared
+       cargo xtask examples [WORD…]   every example that this machine can run, and why not the others
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
        cargo xtask evidence compare [--with FULLPIPE]   what is made of the recordings, to the byte
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["release", words @ ..] => release(words),
         ["book"] => book::write(),
         ["book", "check"] => book::check(),
+        ["examples", words @ ..] => examples::run(words),
         ["browser", folder] => browser::run(folder.as_ref()),
         ["evidence", words @ ..] => match evidence::run(words) {
             Some(outcome) => outcome,

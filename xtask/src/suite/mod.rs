@@ -25,7 +25,7 @@ use binaries::Binary;
 use case::{Case, Outcome, Who};
 use summary::{Run, Summary};
 use unchanged::Passed;
-use user::Stage;
+pub(crate) use user::Stage;
 use watch::Watch;
 
 use crate::program;
@@ -110,10 +110,10 @@ pub(crate) fn run(wanted: Wanted<'_>) -> anyhow::Result<()> {
             let processors = thread::available_parallelism()?.get();
             side_by_side(&cases, Who::Caller, processors, &log)?;
         }
-        Tier::Real => one_by_one(&cases, ordinary_user(&binaries)?.as_ref(), &log)?,
+        Tier::Real => one_by_one(&cases, ordinary_user(&folders(&binaries))?.as_ref(), &log)?,
         Tier::Soak => {
             let until = began + Duration::from_secs(60 * minutes);
-            soak(&cases, ordinary_user(&binaries)?.as_ref(), &log, until)?;
+            soak(&cases, ordinary_user(&folders(&binaries))?.as_ref(), &log, until)?;
         }
     }
     log.passed.into_inner()?.write()?;
@@ -208,13 +208,16 @@ fn soak(
 }
 
 /// Another user than the caller, who is root; none for anybody else.
-fn ordinary_user(binaries: &[Binary]) -> anyhow::Result<Option<Stage>> {
+pub(crate) fn ordinary_user(programs: &[&Path]) -> anyhow::Result<Option<Stage>> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
-    let programs: Vec<&Path> =
-        binaries.iter().filter_map(|binary| binary.executable.parent()?.parent()).collect();
-    Stage::new(ORDINARY_USER, &programs).map(Some)
+    Stage::new(ORDINARY_USER, programs).map(Some)
+}
+
+/// Where cargo has put them.
+fn folders(binaries: &[Binary]) -> Vec<&Path> {
+    binaries.iter().filter_map(|binary| binary.executable.parent()?.parent()).collect()
 }
 
 /// Waits until nothing else uses the processors, and says whether that came about.
@@ -268,6 +271,6 @@ fn run_case(
     log.count(|summary| summary.add(&run))
 }
 
-fn say(text: &str) -> anyhow::Result<()> {
+pub(crate) fn say(text: &str) -> anyhow::Result<()> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }

@@ -33,7 +33,7 @@ struct Account {
 }
 
 /// Where the tests run, and where they may write.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     account: Account,
     /// Goes away with this value.
     folder: PathBuf,
@@ -84,6 +84,14 @@ impl Stage {
         Ok(stage)
     }
 
+    /// A new folder in the account's home, with nothing in it.
+    pub(crate) fn empty_folder(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.home.join(name);
+        fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        chown(&folder, Some(self.account.uid), Some(self.account.gid))?;
+        Ok(folder)
+    }
+
     fn expect_namespaces(&self, user: &str) -> anyhow::Result<()> {
         let mut namespaces = self.command(Path::new("/"), "unshare");
         let status = namespaces.args(["--user", "--map-root-user", "--net", "true"]).status()?;
@@ -97,7 +105,7 @@ impl Stage {
     }
 
     /// `program` in `folder`, as the account, with what an ordinary login would know.
-    pub(super) fn command(&self, folder: &Path, program: &str) -> Command {
+    pub(crate) fn command(&self, folder: &Path, program: &str) -> Command {
         let mut words: Vec<String> = Vec::new();
         if !self.closed.is_empty() {
             words.extend(["unshare", "--mount", "sh", "-c", OPEN_VIEW, "sh"].map(String::from));
