@@ -7,6 +7,7 @@ mod book;
 mod browser;
 mod evidence;
 mod program;
+mod sbom;
 mod suite;
 mod tidy;
 
@@ -23,6 +24,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask soak [--minutes N] [WORD…]   all that takes long, again and again on a quiet host
        cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]   on a bare Debian (by root)
        cargo xtask release [x86_64|aarch64]…   what is handed out: binaries, packages, images
+       cargo xtask sbom TARGET ['NAME vVERSION|LICENCE'…]   what its binary is made of, as CycloneDX
        cargo xtask book [check]      what the manual shows of the program, made anew or compared
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
        cargo xtask evidence record [NAME…]   measures and simulates the recordings anew
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["soak", words @ ..] => suite::run(soak(words)),
         ["bare", words @ ..] => bare::run(words),
         ["release", words @ ..] => release(words),
+        ["sbom", triple, no_crates @ ..] => sbom::print(triple, no_crates),
         ["book"] => book::write(),
         ["book", "check"] => book::check(),
         ["browser", folder] => browser::run(folder.as_ref()),
