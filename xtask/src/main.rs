@@ -120,7 +120,7 @@ fn now() -> Instant {
 /// By the script that says of each step what it runs.
 fn release(words: &[&str]) -> anyhow::Result<()> {
     let script = tidy::root().join("packaging/release.sh");
-    let status = std::process::Command::new(&script).args(words).status();
+    let status = program::from_shell(&script).args(words).status();
     let status = status.with_context(|| script.display().to_string())?;
     ensure!(status.success(), "{} failed: {status}", script.display());
     Ok(())
