@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes what is handed out, the same bytes of the same commit: for each architecture a static binary,
-# a package for Debian, one for Fedora and its kin, an image for containers; and the hashes of all, and
-# what the binary is made of. Takes a Debian with apt, and root or sudo for packages that are missing.
+# a package for Debian, one for Fedora and its kin, an image for containers, and what the binary is made
+# of; and the hashes of all. Takes a Debian with apt, and root or sudo for packages that are missing.
 #
 # packaging/release.sh [x86_64|aarch64]...     by `cargo xtask release`; both where none is named
 set -eu
@@ -55,17 +55,51 @@ built() {
     binary=$target/$triple/dist/fullpipe
 }
 
-# staged FOLDER: the files of a package where they will be. The pages and completions come from the
-# binary of this machine, as another's may not run here.
+# runs ARCHITECTURE: whether its binary runs here; sets $emulator to what it takes, or to nothing.
+runs() {
+    emulator=
+    [ "$1" = "$host" ] ||
+        emulator=$(command -v "qemu-$1-static" || command -v "qemu-$1")
+}
+
+# runnable ARCHITECTURE: tries its binary where it runs here; sets $native to one that does, of any
+# architecture.
+runnable() {
+    if runs "$1"; then
+        say "trying the binary for $1${emulator:+ by ${emulator##*/}}"
+        native=$binary
+        packaging/try-binary.sh "$version" ${emulator:+"$emulator"} "$binary"
+    else
+        say "the binary for $1 was built and not run: that takes qemu-$1-static (Debian: qemu-user-static)"
+        built "$host"
+        native=$binary
+        built "$1"
+    fi
+}
+
+# native WORD...
+native() { ${emulator:+"$emulator"} "$native" "$@"; }
+
+# listed ARCHITECTURE: what the binary is made of; beside the crates the C library, which zig brings, and
+# Rust's own.
+listed() {
+    musl=$(sed -n 's/^#define VERSION "\(.*\)"/\1/p' \
+        "$target"/release-tools/lib/python3*/site-packages/ziglang/lib/libc/musl/src/internal/version.h)
+    rust=$(rustc --version | cut -d ' ' -f 2)
+    cargo xtask sbom "$1-unknown-linux-musl" "musl v$musl|MIT" "rust-std v$rust|MIT OR Apache-2.0" \
+        >"$out/fullpipe-$version-$1-linux.cdx.json"
+}
+
+# staged FOLDER: the files of a package where they will be.
 staged() {
     install -D -m 755 "$binary" "$1/usr/bin/fullpipe"
-    "$native" man "$1/usr/share/man/man1"
+    native man "$1/usr/share/man/man1"
     gzip -9n "$1"/usr/share/man/man1/*
     mkdir -p "$1/usr/share/bash-completion/completions" "$1/usr/share/zsh/site-functions" \
         "$1/usr/share/fish/vendor_completions.d"
-    "$native" completions bash >"$1/usr/share/bash-completion/completions/fullpipe"
-    "$native" completions zsh >"$1/usr/share/zsh/site-functions/_fullpipe"
-    "$native" completions fish >"$1/usr/share/fish/vendor_completions.d/fullpipe.fish"
+    native completions bash >"$1/usr/share/bash-completion/completions/fullpipe"
+    native completions zsh >"$1/usr/share/zsh/site-functions/_fullpipe"
+    native completions fish >"$1/usr/share/fish/vendor_completions.d/fullpipe.fish"
     install -D -m 644 packaging/fullpipe.service "$1/usr/lib/systemd/system/fullpipe.service"
     install -D -m 644 packaging/fullpipe.sysusers "$1/usr/lib/sysusers.d/fullpipe.conf"
     install -D -m 644 packaging/fullpipe.default "$1/etc/default/fullpipe"
@@ -145,12 +179,12 @@ blob() {
 
 [ $# -gt 0 ] || set -- x86_64 aarch64
 host=$(uname -m)
-built "$host"
-native=$binary
 for architecture in "$@"; do
     # As Debian and containers call it.
     case $architecture in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
     built "$architecture"
+    runnable "$architecture"
+    listed "$architecture"
     stage=$target/stage
     rm -rf "$stage"
     staged "$stage"

@@ -34,12 +34,14 @@ getent passwd fullpipe >/dev/null || die "there is no user fullpipe"
 words=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/fullpipe.service)
 # Without systemd as process 1, its folder and user are made by hand.
 install -d -o fullpipe -m 700 /var/lib/fullpipe
+# Named by the words of the service.
+# shellcheck disable=SC2034
 FULLPIPE_SERVE='--listen 127.0.0.1'
 # The words of the service are a list.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2046
 runuser -u fullpipe -- $(eval "echo $words") >/tmp/far 2>&1 &
 server=$!
-for time in 1 2 3 4 5 6 7 8 9 10; do
+for _ in 1 2 3 4 5 6 7 8 9 10; do
     grep -q '^fp://' /tmp/far && break
     sleep 0.5
 done

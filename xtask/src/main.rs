@@ -8,6 +8,7 @@ mod browser;
 mod evidence;
 mod examples;
 mod program;
+mod sbom;
 mod suite;
 mod tidy;
 
@@ -24,6 +25,7 @@ usage: cargo xtask tidy              the rules of the house that no compiler kno
        cargo xtask soak [--minutes N] [WORD…]   all that takes long, again and again on a quiet host
        cargo xtask bare 12|13 [demo] [check] [package] [--share-crates]   on a bare Debian (by root)
        cargo xtask release [x86_64|aarch64]…   what is handed out: binaries, packages, images
+       cargo xtask sbom TARGET ['NAME vVERSION|LICENCE'…]   what its binary is made of, as CycloneDX
        cargo xtask book [check]      what the manual shows of the program, made anew or compared
        cargo xtask examples [WORD…]   every example that this machine can run, and why not the others
        cargo xtask browser FOLDER    the web interface in a real browser, its pages as pictures
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         ["soak", words @ ..] => suite::run(soak(words)),
         ["bare", words @ ..] => bare::run(words),
         ["release", words @ ..] => release(words),
+        ["sbom", triple, no_crates @ ..] => sbom::print(triple, no_crates),
         ["book"] => book::write(),
         ["book", "check"] => book::check(),
         ["examples", words @ ..] => examples::run(words),
@@ -120,7 +123,7 @@ fn now() -> Instant {
 /// By the script that says of each step what it runs.
 fn release(words: &[&str]) -> anyhow::Result<()> {
     let script = tidy::root().join("packaging/release.sh");
-    let status = std::process::Command::new(&script).args(words).status();
+    let status = program::from_shell(&script).args(words).status();
     let status = status.with_context(|| script.display().to_string())?;
     ensure!(status.success(), "{} failed: {status}", script.display());
     Ok(())

@@ -1,6 +1,6 @@
 //! The program of this checkout, as cargo builds it for the tests.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -27,15 +27,20 @@ pub(crate) fn target() -> PathBuf {
     crate::tidy::root().join(target)
 }
 
-/// Cargo as a shell would start it. What the outer cargo tells this program of its package, dependencies
-/// that look at it would take for a change, and be built anew with all that stands on them.
+/// Cargo as a shell would start it.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    from_shell(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program as a shell would start it. What the outer cargo tells this program of its package,
+/// dependencies that look at it would take for a change, and be built anew with all that stands on them.
+pub(crate) fn from_shell(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_NAME", "CARGO_BIN_NAME"];
     for (name, _) in std::env::vars_os() {
         if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {
-            cargo.env_remove(name);
+            command.env_remove(name);
         }
     }
-    cargo
+    command
 }
