@@ -37,7 +37,7 @@ use fp_net::path::{
 use crate::network::Network;
 
 /// Addresses, type and FCS around an IP packet.
-const FRAMING_BYTES: u32 = 18;
+pub(crate) const FRAMING_BYTES: u32 = 18;
 /// Preamble, start delimiter and gap, which a line carries beside each frame.
 const ON_THE_LINE_BYTES: f64 = 20.0;
 /// What Ethernet's interfaces carry, and those of the ends unless a link carries more.

@@ -337,6 +337,19 @@ fn the_throughput_of_a_line_is_what_its_gaps_leave() {
     assert_eq!(throughput(1518, 84_400.0), Class::Wrong);
 }
 
+/// The line takes packets of 1500 bytes.
+#[test]
+fn a_length_that_does_not_fit_the_path_is_said_not_to() {
+    let too_long = |frame_bytes: u32| {
+        let step = json!({
+            "name": "rfc2544_throughput", "direction": "upload", "frame_bytes": frame_bytes,
+            "rate_fps": null, "limit": "path_mtu",
+        });
+        judged(Method::Rfc2544, &line(), result("info", &[step])).class
+    };
+    assert_eq!((too_long(1518), too_long(1519)), (Class::Wrong, Class::Right));
+}
+
 /// Both buckets of 64,000 and 32,000 bytes, refilled at 40 and 20 Mbit/s, at 1 Gbit/s (987 Mbit/s of
 /// frames): the committed one lasts 540.7 µs, in which the other one misses 1,352 bytes.
 #[test]

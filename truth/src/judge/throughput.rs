@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use super::transfers::{baseline_rtt, path_mtu};
 use super::{Figure, Right, Said, direction_of, steps, text};
-use crate::facts::{DirectionFacts, Facts};
+use crate::facts::{DirectionFacts, FRAMING_BYTES, Facts};
 use crate::network::Network;
+
+const THROUGHPUT: &str = "throughput";
 
 /// Where nothing is lost by chance, the throughput is what the path carries: the bucket is drained and
 /// the queue filled before each trial. Where frames are lost at any rate, no rate loses none (RFC 2544
@@ -23,23 +25,27 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
         let frame_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
         let way = DirectionFacts::of(network, direction, frame_bytes);
         let about = format!("{}, {frame_bytes} bytes", text(step, "/direction"));
-        figures.push(throughput(&way, step).about(&about));
+        let longest = facts.mtu_download.bytes.min(facts.mtu_upload.bytes) + FRAMING_BYTES;
+        let figure = match text(step, "/limit") == "path_mtu" {
+            true => Figure::of(THROUGHPUT, frame_bytes > longest, "said not to fit the path"),
+            false => throughput(&way, step),
+        };
+        figures.push(figure.about(&about));
     }
     figures
 }
 
 fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
-    const NAME: &str = "throughput";
     let Some(said) = Said::of(step, "rate_fps") else {
         return match way.loss > 0.0 {
-            true => Figure::of(NAME, true, "none said, and frames are lost at any rate"),
-            false => Figure::unknown(NAME, "not said"),
+            true => Figure::of(THROUGHPUT, true, "none said, and frames are lost at any rate"),
+            false => Figure::unknown(THROUGHPUT, "not said"),
         };
     };
     let right = Right::within(way.frames_s, way.right);
     if way.loss > 0.0 {
         let bound = Right { from: 0.0, ..right };
-        return bound.judged(NAME, said).bound();
+        return bound.judged(THROUGHPUT, said).bound();
     }
-    right.judged(NAME, said)
+    right.judged(THROUGHPUT, said)
 }

@@ -5,6 +5,7 @@
 
 mod back_to_back;
 mod frame_loss;
+mod inferred;
 mod latency;
 mod line;
 mod offer;

@@ -45,27 +45,48 @@ pub(super) struct Offer {
     /// Each way.
     pub(super) rate: FrameRate,
     pub(super) steady: Duration,
-    /// Offered before, for as long as the plan says.
-    pub(super) overload_l1: Option<Rate>,
+    /// Offered before.
+    pub(super) drain: Option<Drain>,
+}
+
+/// What empties the bucket of a policer before a trial, so that a short one is as strict as a long one.
+#[derive(Clone, Debug)]
+pub(super) struct Drain {
+    /// Rates of layer 1, and for how long each.
+    pub(super) steps: Vec<(Rate, Duration)>,
+    /// How long what they queued takes to leave.
+    pub(super) queued: Duration,
+}
+
+impl Drain {
+    fn lasts(&self) -> Duration {
+        self.steps.iter().map(|(_, lasts)| *lasts).sum()
+    }
 }
 
 impl Offer {
     pub(super) const fn plain(way: Way, rate: FrameRate, steady: Duration) -> Self {
-        Self { purpose: "", way, rate, steady, overload_l1: None }
+        Self { purpose: "", way, rate, steady, drain: None }
     }
 
-    fn pace(&self, overload: Duration, silence: Duration) -> Pace {
+    fn pace(&self, silence: Duration) -> Pace {
         let rate = self.rate.at(Layer::L2);
-        match self.overload_l1 {
-            None => Pace::Constant { rate },
-            Some(overload_l1) => {
-                let step = |rate, lasts| PaceStep { rate, lasts };
-                let before = self.rate.with_rate(overload_l1).at(Layer::L2);
-                let steps =
-                    [step(before, overload), step(Rate::ZERO, silence), step(rate, self.steady)];
-                Pace::Steps { steps: steps.into() }
-            }
-        }
+        let Some(drain) = &self.drain else { return Pace::Constant { rate } };
+        let step = |rate, lasts| PaceStep { rate, lasts };
+        let before = drain
+            .steps
+            .iter()
+            .map(|(rate_l1, lasts)| step(self.rate.with_rate(*rate_l1).at(Layer::L2), *lasts));
+        let trial = [step(Rate::ZERO, silence), step(rate, self.steady)];
+        Pace::Steps { steps: before.chain(trial).collect() }
+    }
+
+    /// Between what is offered before and the trial. A bucket that was just emptied, or a queue that
+    /// was just filled, has no room for the first frame until the time between two has passed.
+    fn silence(&self) -> Duration {
+        let Some(drain) = &self.drain else { return Duration::ZERO };
+        let one_frame = Duration::from_secs_f64(1.0 / self.rate.frames_per_second().max(1.0));
+        self.steady.mul_f64(SILENCE) + one_frame + drain.queued
     }
 }
 
@@ -234,15 +255,14 @@ impl Run<'_> {
     }
 
     fn trial(&self, offer: &Offer) -> Trial {
-        let silence = offer.steady.mul_f64(SILENCE);
-        let overload = self.plan.durations.overload;
-        let pace = offer.pace(overload, silence);
+        let silence = offer.silence();
+        let pace = offer.pace(silence);
         let flow = |direction: &fp_model::Direction| {
             let sizes = FrameSizes::fixed(offer.rate.frame_bytes);
             let load = Load::Frames(FramesLoad::new(sizes, pace.clone()));
             self.plan.flow(*direction, load)
         };
-        let warm_up = if offer.overload_l1.is_some() { overload + silence } else { LEARNING };
+        let warm_up = offer.drain.as_ref().map_or(LEARNING, |drain| drain.lasts() + silence);
         Trial {
             name: format!(
                 "{}, {}: {} bytes, {:.0} frames/s",

@@ -5,10 +5,11 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::{
-    Direction, Dscp, Family, FlowSpec, FramesLoad, LayeredRate, Load, PacketLayout, Rate,
+    Direction, Dscp, Family, FlowSpec, FramesLoad, Layer, LayeredRate, Load, PacketLayout, Rate,
 };
 use serde::{Deserialize, Serialize};
 
+use super::report::FrameRate;
 use crate::mlr::Goal;
 use crate::search::SearchKind;
 use crate::seconds;
@@ -171,6 +172,15 @@ pub struct Criteria {
     pub recovery: Option<Duration>,
 }
 
+impl Criteria {
+    /// What is asked of the throughput of frames of this length, if anything is.
+    pub(super) fn asked(&self, frame_bytes: u32) -> Option<Threshold> {
+        let fits =
+            |asked: &&LeastThroughput| asked.frame_bytes.is_none_or(|bytes| bytes == frame_bytes);
+        self.throughput.iter().rfind(fits).map(|asked| asked.at_least)
+    }
+}
+
 /// The throughput of one frame length, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeastThroughput {
@@ -183,6 +193,23 @@ pub struct LeastThroughput {
 pub enum Threshold {
     Percent { percent_of_line: f64 },
     Rate(LayeredRate),
+}
+
+impl Threshold {
+    /// The least rate that meets it; `None` where it is a share of a line that is not known.
+    pub(super) fn least(&self, frame_bytes: u32, line_l1: Option<Rate>) -> Option<FrameRate> {
+        let at = |rate_l1| FrameRate { frame_bytes, rate_l1 };
+        match self {
+            Self::Percent { percent_of_line } => Some(at(line_l1?.scaled(percent_of_line / 100.0))),
+            Self::Rate(asked) => {
+                let packet_bytes = frame_bytes - PacketLayout::ETHERNET_L2_OVERHEAD;
+                let near = at(PacketLayout::ethernet(packet_bytes, 0).convert(*asked, Layer::L1));
+                // Rates are of whole bits, here and at the other layer.
+                let is_less = near.at(asked.layer) < asked.rate;
+                Some(at(Rate::bps(near.rate_l1.as_bps() + u64::from(is_less) * 2)))
+            }
+        }
+    }
 }
 
 impl Plan {

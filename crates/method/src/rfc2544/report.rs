@@ -35,8 +35,12 @@ pub struct FrameRate {
 
 impl FrameRate {
     pub fn frames_per_second(&self) -> f64 {
-        let on_the_line = self.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD;
-        self.rate_l1.as_bps() as f64 / (8.0 * f64::from(on_the_line))
+        self.rate_l1.as_bps() as f64 / (8.0 * self.bytes_l1() as f64)
+    }
+
+    /// Of one frame on the line.
+    pub(super) fn bytes_l1(&self) -> u64 {
+        u64::from(self.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD)
     }
 
     /// Of an untagged frame at layer 3.
@@ -124,6 +128,9 @@ pub struct Throughput {
     pub frame_bytes: u32,
     /// Each way; `None` where no rate passed.
     pub found: Option<FrameRate>,
+    /// The interval that holds it, as far as it is known: from what a trial as short as these cannot
+    /// forgive to the least that was too much.
+    pub within: Option<[FrameRate; 2]>,
     /// The most that the line carries; `None` where that is not known.
     pub theoretical: Option<FrameRate>,
     pub limit: Limit,

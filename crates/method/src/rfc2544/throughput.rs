@@ -5,8 +5,9 @@ use core::time::Duration;
 
 use fp_model::{Abort, Rate};
 
+use super::inferred::{Inferred, infer};
 use super::line::Line;
-use super::offer::{Offer, Offered};
+use super::offer::{Drain, Offer, Offered};
 use super::report::{FrameRate, Limit, LineSource, Throughput, TrialRow};
 use super::{Run, SearchKind, Way};
 use crate::mlr::{self, Controller, Goal, GoalResult};
@@ -14,6 +15,10 @@ use crate::search::{Search, SearchPlan, Step as SearchStep};
 
 /// So many times a rate empties the bucket of a policer and fills a queue soon.
 const OVERLOAD: f64 = 2.0;
+/// Trials around the rate that trains of frames have shown.
+const AROUND_MAX: u32 = 12;
+/// What was inferred is a line's rate if it is no farther from it than this.
+const AS_THE_LINE: f64 = 0.001;
 /// What the search found and a longer trial refutes is lowered so often.
 const CONFIRMATIONS_MAX: u32 = 10;
 
@@ -25,18 +30,23 @@ pub(super) fn throughput(
     frame_bytes: u32,
 ) -> Result<Throughput, Abort> {
     let accepted = run.plan.accepted_loss_ratio;
+    let inferred = infer(run, way, line, frame_bytes)?;
     let mut finder = Finder {
         run,
         way,
         line,
         highest: line.highest(frame_bytes),
+        inferred,
         accepted,
         rows: Vec::new(),
         failing: None,
     };
-    let Searched { found_l1, goals } = match finder.run.plan.search {
+    let Searched { found_l1, within, goals } = match finder.run.plan.search {
         SearchKind::Binary => finder.search(Search::binary)?,
-        SearchKind::Fast => finder.search(Search::fast)?,
+        SearchKind::Fast => match finder.inferred {
+            Some(inferred) => finder.around(&inferred)?,
+            None => finder.search(Search::fast)?,
+        },
         SearchKind::Mlr => finder.mlr_search()?,
     };
     let confirmed_l1 = match (found_l1, finder.run.plan.durations.confirmation) {
@@ -44,12 +54,13 @@ pub(super) fn throughput(
         (found_l1, _) => found_l1,
     };
     let found = confirmed_l1.map(|rate_l1| finder.really_sent(rate_l1));
+    let within = found.and_then(|found| finder.within(found, within));
     let limit = finder.limit(found);
     let trials = finder.rows;
     // Nothing is known of the network then.
     run.health.spoilt_trials += u32::from(found.is_none() && limit == Limit::Tester);
     let theoretical = line.theoretical(frame_bytes);
-    Ok(Throughput { way, frame_bytes, found, theoretical, limit, trials, goals })
+    Ok(Throughput { way, frame_bytes, found, within, theoretical, limit, trials, goals })
 }
 
 /// The row of a length that does not fit the path, of which nothing is sent.
@@ -58,6 +69,7 @@ pub(super) fn too_long(way: Way, line: Line, frame_bytes: u32) -> Throughput {
         way,
         frame_bytes,
         found: None,
+        within: None,
         theoretical: line.theoretical(frame_bytes),
         limit: Limit::PathMtu,
         trials: Vec::new(),
@@ -68,13 +80,21 @@ pub(super) fn too_long(way: Way, line: Line, frame_bytes: u32) -> Throughput {
 /// What a search has found, if anything, and of which goals if it had any.
 struct Searched {
     found_l1: Option<Rate>,
+    within: Option<Within>,
     goals: Vec<(Goal, GoalResult)>,
 }
 
 impl Searched {
     const fn without_goals(found_l1: Option<Rate>) -> Self {
-        Self { found_l1, goals: Vec::new() }
+        Self { found_l1, within: None, goals: Vec::new() }
     }
+}
+
+/// The rates of layer 1 between which the throughput lies.
+#[derive(Clone, Copy, Debug)]
+struct Within {
+    from: Rate,
+    to: Rate,
 }
 
 struct Finder<'a, 'b> {
@@ -82,6 +102,8 @@ struct Finder<'a, 'b> {
     way: Way,
     line: Line,
     highest: FrameRate,
+    /// What limits, as trains of frames show it.
+    inferred: Option<Inferred>,
     accepted: f64,
     rows: Vec<TrialRow>,
     /// The lowest rate that failed.
@@ -121,6 +143,81 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// Trials around the rate that trains of frames have shown.
+    ///
+    /// A trial of `T` seconds that passes at the rate `r` shows that the path carries `r − H/T` at least,
+    /// where `H` is what may still be forgiven in it: the time of one frame, and what a queue or a
+    /// shaper's bucket holds. One that loses frames shows that it carries less than `r`.
+    fn around(&mut self, inferred: &Inferred) -> Result<Searched, Abort> {
+        let most = self.line.most();
+        let first = self.first(inferred).min(most);
+        let step = first.scaled(self.run.plan.resolution_percent / 100.0).max(Rate::bps(1));
+        let forgiven = inferred.forgiven(self.run.plan.durations.trial);
+        let shown = |passed: Rate| Rate::bps(passed.as_bps().saturating_sub(forgiven.as_bps()));
+        let mut within = Within { from: inferred.at_least_l1, to: inferred.at_most_l1 };
+        let (mut rate_l1, mut steps) = (first, step);
+        let (mut passing, mut failing): (Option<Rate>, Option<Rate>) = (None, None);
+        for _ in 0..AROUND_MAX {
+            let seen = self.offer(rate_l1)?;
+            if self.passes(&seen) {
+                passing = passing.max(Some(rate_l1));
+                within.from = within.from.max(shown(rate_l1));
+                within.to = within.to.max(within.from);
+                if rate_l1 >= most || self.line.rate_l1 == Some(rate_l1) {
+                    break;
+                }
+                rate_l1 = Rate::bps(rate_l1.as_bps() + steps.as_bps()).min(most);
+                // Nearer to what passed, the next trial would show no more than the first one did.
+                steps = Rate::bps(2 * steps.as_bps() + forgiven.as_bps());
+            } else {
+                failing = Some(failing.map_or(rate_l1, |failing| failing.min(rate_l1)));
+                if !inferred.loses {
+                    within.to = within.to.min(rate_l1);
+                }
+                let lower = rate_l1.scaled(1.0 - self.excess(&seen));
+                rate_l1 = lower.min(Rate::bps(rate_l1.as_bps().saturating_sub(step.as_bps())));
+            }
+            match (passing, failing) {
+                (Some(passing), Some(failing)) => {
+                    let apart = failing.as_bps().saturating_sub(passing.as_bps());
+                    // Half a step more, because rates are of whole bits.
+                    if apart <= forgiven.as_bps().max(step.as_bps() + step.as_bps() / 2) {
+                        break;
+                    }
+                    if rate_l1 >= failing || rate_l1 <= passing {
+                        rate_l1 = Rate::bps(passing.as_bps() + apart / 2);
+                    }
+                }
+                // What trains have excluded would pass by what is forgiven, or be lost.
+                (Some(_), None) if shown(rate_l1) > within.to => break,
+                (Some(_) | None, _) => {}
+            }
+        }
+        let Some(passing) = passing else {
+            // Frames are lost at any rate.
+            return self.search(Search::fast);
+        };
+        // Above what trains have shown, a rate that passed may have been forgiven.
+        let found_l1 = passing.min(first.max(within.from));
+        let within = Within { from: within.from.min(shown(found_l1)), to: within.to.max(found_l1) };
+        Ok(Searched { found_l1: Some(found_l1), within: Some(within), goals: Vec::new() })
+    }
+
+    /// What is asked, where what was inferred does not tell whether it passes: a trial does. An
+    /// Ethernet's rate is known better than it can be measured.
+    fn first(&self, inferred: &Inferred) -> Rate {
+        let Inferred { rate_l1, at_least_l1, at_most_l1, .. } = *inferred;
+        let frame_bytes = self.highest.frame_bytes;
+        let asked = self.run.plan.criteria.asked(frame_bytes);
+        let asked = asked.and_then(|asked| asked.least(frame_bytes, self.line.rate_l1));
+        let asked_l1 = asked.map(|asked| asked.rate_l1);
+        let near = |rate: &Rate, apart: f64| {
+            (at_least_l1.scaled(1.0 - apart)..=at_most_l1.scaled(1.0 + apart)).contains(rate)
+        };
+        let line_l1 = self.line.rate_l1.filter(|line| near(line, AS_THE_LINE));
+        line_l1.or(asked_l1.filter(|asked| near(asked, 0.0))).unwrap_or(rate_l1)
+    }
+
     //= rfc9971 4.6.8
     /// All goals at once, in trials that are as long as the controller wants them.
     fn mlr_search(&mut self) -> Result<Searched, Abort> {
@@ -135,7 +232,10 @@ impl Finder<'_, '_> {
         }
         let results = controller.results();
         let found_l1 = results.first().and_then(|result| result.conditional_throughput);
-        Ok(Searched { found_l1, goals: goals.into_iter().zip(results).collect() })
+        Ok(Searched {
+            goals: goals.into_iter().zip(results).collect(),
+            ..Searched::without_goals(found_l1)
+        })
     }
 
     //= rfc2544 24
@@ -166,16 +266,27 @@ impl Finder<'_, '_> {
 
     fn offer_for(&mut self, rate_l1: Rate, steady: Duration) -> Result<Offered, Abort> {
         let rate = self.highest.with_rate(rate_l1);
-        let overload_l1 = rate_l1.scaled(OVERLOAD).min(self.line.most());
-        let is_wanted = !self.run.plan.durations.overload.is_zero() && overload_l1 > rate_l1;
-        let offer = Offer {
-            purpose: "throughput",
-            overload_l1: is_wanted.then_some(overload_l1),
-            ..Offer::plain(self.way, rate, steady)
-        };
+        let drain = self.drain(rate_l1);
+        let offer = Offer { purpose: "throughput", drain, ..Offer::plain(self.way, rate, steady) };
         let seen = self.run.offer(&offer)?;
         self.keep(seen.row(self.accepted));
         Ok(seen)
+    }
+
+    /// What is offered before a trial: of a policer that is known, what empties it without filling the
+    /// queue of a line in front of it; before a queue that is known nothing, because how a full one drops
+    /// is no matter of the rate; of what is not known, twice the rate.
+    fn drain(&self, rate_l1: Rate) -> Option<Drain> {
+        let overload = self.run.plan.durations.overload;
+        if overload.is_zero() {
+            return None;
+        }
+        if let Some(inferred) = &self.inferred {
+            return inferred.drain(self.line.most());
+        }
+        let overload_l1 = rate_l1.scaled(OVERLOAD).min(self.line.most());
+        let steps = Vec::from([(overload_l1, overload)]);
+        (overload_l1 > rate_l1).then_some(Drain { steps, queued: Duration::ZERO })
     }
 
     fn keep(&mut self, row: TrialRow) {
@@ -193,6 +304,28 @@ impl Finder<'_, '_> {
     /// What a search goes on from: nothing where the trial passed.
     fn excess(&self, seen: &Offered) -> f64 {
         if self.passes(seen) { 0.0 } else { seen.shortfall().max(seen.loss_ratio).max(1e-9) }
+    }
+
+    /// The interval of what was found, where one is known.
+    fn within(&self, found: FrameRate, searched: Option<Within>) -> Option<[FrameRate; 2]> {
+        let at = |rate_l1| found.with_rate(rate_l1);
+        if let Some(Within { from, to }) = searched {
+            return Some([at(from.min(found.rate_l1)), at(to.max(found.rate_l1))]);
+        }
+        if self.run.plan.search == SearchKind::Mlr {
+            return None;
+        }
+        // A trial tells a rate to one frame.
+        let one_frame = Rate::over(found.bytes_l1(), self.run.plan.durations.trial);
+        let from = Rate::bps(found.rate_l1.as_bps().saturating_sub(one_frame.as_bps()));
+        let is_line = self.line.rate_l1.is_some_and(|line_l1| line_l1 <= found.rate_l1);
+        let failed = self.failing.filter(|row| !row.failed_by_tester());
+        let to = match (is_line, failed) {
+            (true, _) => found.rate_l1,
+            (false, Some(failed)) => failed.offered.rate_l1.max(found.rate_l1),
+            (false, None) => return None,
+        };
+        Some([at(from), at(to)])
     }
 
     /// The rate of the trial that passed, lower where the tester fell short of it.

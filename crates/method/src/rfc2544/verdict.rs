@@ -5,12 +5,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, SentBy};
+use fp_model::{Abort, LayeredRate, SentBy};
 
-use super::report::{DelayClock, Limit, Skipped, Throughput};
+use super::report::{DelayClock, FrameRate, Limit, Skipped, Throughput};
 use super::{Criteria, Health, Plan, Report, SearchKind, Step, Test, Threshold};
 use crate::verdict::{Check, Reason, Status, Verdict};
 
+/// Codes of the reasons that speak of a throughput.
+const THROUGHPUT_LOW: &str = "throughput_low";
+const THROUGHPUT_OPEN: &str = "throughput_open";
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) fn checks(health: &Health) -> Vec<Check> {
@@ -40,7 +43,8 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
     let by_tester = |reason: &Reason| {
         reason.step.and_then(|place| report.steps.get(place)).is_some_and(is_limited_by_tester)
     };
-    let is_undecided = failed && failures.iter().all(by_tester);
+    let is_spoilt = failed && failures.iter().all(by_tester);
+    let is_open = failed && failures.iter().all(|reason| reason.code == THROUGHPUT_OPEN);
     reasons.extend(failures);
     let remarks = report.steps.iter().enumerate().filter_map(|(place, step)| remark(place, step));
     // Of a length that was asked for, it is a failure already.
@@ -49,9 +53,10 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
     };
     let remarks: Vec<Reason> = remarks.filter(is_new).collect();
     reasons.extend(remarks);
-    let status = match (abort, broken.is_empty() && !is_undecided, failed) {
+    let status = match (abort, broken.is_empty() && !is_spoilt, failed) {
         (Some(_), ..) => Status::Aborted,
         (None, false, _) => Status::Invalid,
+        (None, true, true) if is_open => Status::Inconclusive,
         (None, true, true) => Status::Fail,
         (None, true, false) if plan.criteria == Criteria::default() => Status::Info,
         (None, true, false) => Status::Pass,
@@ -87,7 +92,9 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
         Step::Recovery(_) => criteria.recovery.is_some(),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => false,
     };
-    is_asked.then(|| failures(plan, place, step).is_none())
+    let failure = failures(plan, place, step);
+    let is_open = failure.as_ref().is_some_and(|reason| reason.code == THROUGHPUT_OPEN);
+    (is_asked && !is_open).then_some(failure.is_none())
 }
 
 fn asks_throughput(criteria: &Criteria, frame_bytes: u32) -> bool {
@@ -124,7 +131,7 @@ fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
             is_asked.then(|| too_long(found)).and_then(|text| reason("frame_too_long", text))
         }
         Step::Throughput(found) => {
-            too_low(criteria, found).and_then(|text| reason("throughput_low", text))
+            too_low(criteria, found).and_then(|(code, text)| reason(code, text))
         }
         Step::Latency(latency) => {
             let most = criteria.latency.filter(|most| latency.mean > *most)?;
@@ -158,39 +165,42 @@ fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
     }
 }
 
-/// Why a throughput is not what was asked, if it is not.
-fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<String> {
-    let fits = |asked: &&super::LeastThroughput| {
-        asked.frame_bytes.is_none_or(|bytes| bytes == throughput.frame_bytes)
-    };
-    let asked = criteria.throughput.iter().rfind(fits)?.at_least;
+/// Why a throughput is not what was asked, if it is not, or not certainly.
+fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<(&'static str, String)> {
+    let asked = criteria.asked(throughput.frame_bytes)?;
     let at = format!("{}, {} bytes", throughput.way, throughput.frame_bytes);
+    let low = |text| Some((THROUGHPUT_LOW, text));
     let Some(found) = throughput.found else {
-        return Some(format!("{at}: no rate came through without loss"));
+        return low(format!("{at}: no rate came through without loss"));
     };
-    match asked {
-        Threshold::Percent { percent_of_line } => {
-            let Some(percent) = throughput.percent_of_line() else {
-                return Some(format!(
-                    "{at}: {percent_of_line} % of the line asked, and its rate is not known: give \
-                     it with --line-rate"
-                ));
-            };
-            (percent < percent_of_line).then(|| {
-                format!("{at}: {percent:.2} % of the line, at least {percent_of_line} % asked")
-            })
+    let line_l1 = throughput.theoretical.map(|line| line.rate_l1);
+    let shown = |rate: FrameRate| match asked {
+        Threshold::Percent { .. } => {
+            format!("{:.2} % of the line", rate.percent_of(line_l1.unwrap_or_default()))
         }
-        Threshold::Rate(asked) => {
-            let rate = found.at(asked.layer);
-            (rate < asked.rate).then(|| {
-                format!(
-                    "{at}: {:.3} Mbit/s ({layer}), at least {:.3} Mbit/s ({layer}) asked",
-                    rate.as_bps() as f64 / 1e6,
-                    asked.rate.as_bps() as f64 / 1e6,
-                    layer = asked.layer
-                )
-            })
+        Threshold::Rate(LayeredRate { layer, .. }) => {
+            format!("{:.3} Mbit/s ({layer})", rate.at(layer).as_bps() as f64 / 1e6)
         }
+    };
+    let Some(least) = asked.least(throughput.frame_bytes, line_l1) else {
+        return low(format!(
+            "{at}: a share of the line asked, and its rate is not known: give it with --line-rate"
+        ));
+    };
+    if found.rate_l1 >= least.rate_l1 {
+        return None;
+    }
+    match throughput.within {
+        Some([_, to]) if to.rate_l1 >= least.rate_l1 => Some((
+            THROUGHPUT_OPEN,
+            format!(
+                "{at}: between {} and {}, at least {} asked; longer trials decide (--trial)",
+                shown(found),
+                shown(to),
+                shown(least)
+            ),
+        )),
+        _ => low(format!("{at}: {}, at least {} asked", shown(found), shown(least))),
     }
 }
 

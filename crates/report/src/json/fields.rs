@@ -175,8 +175,8 @@ const LINE_RATE: StepFields = StepFields {
 
 const THROUGHPUT: StepFields = StepFields {
     step: "rfc2544_throughput",
-    own: "pass direction frame_bytes rate_l1_bps rate_l2_bps rate_fps percent_of_line theoretical_fps \
-        limit",
+    own: "pass direction frame_bytes rate_l1_bps rate_l1_bps_at_least rate_l1_bps_at_most rate_l2_bps \
+        rate_fps rate_fps_at_least rate_fps_at_most percent_of_line theoretical_fps limit",
     inside: &[
         (
             "goals.N",

@@ -41,13 +41,18 @@ fn fps(rate: FrameRate) -> f64 {
 
 fn throughput(found: &Throughput) -> Value {
     let at = |layer| found.found.map(|rate| rate.at(layer).as_bps());
+    let [from, to] = [0, 1].map(|end| found.within.map(|within| within[end]));
     json!({
         "name": "rfc2544_throughput",
         "direction": found.way.to_string(),
         "frame_bytes": found.frame_bytes,
         "rate_l1_bps": at(Layer::L1),
+        "rate_l1_bps_at_least": from.map(|rate| rate.at(Layer::L1).as_bps()),
+        "rate_l1_bps_at_most": to.map(|rate| rate.at(Layer::L1).as_bps()),
         "rate_l2_bps": at(Layer::L2),
         "rate_fps": found.found.map(fps),
+        "rate_fps_at_least": from.map(fps),
+        "rate_fps_at_most": to.map(fps),
         "percent_of_line": found.percent_of_line(),
         "theoretical_fps": found.theoretical.map(fps),
         "limit": found.limit.to_string(),

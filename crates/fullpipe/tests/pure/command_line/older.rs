@@ -70,21 +70,24 @@ fn expect_judged_as_it_was(name: &str, title: &str, change: &str) {
     assert!(older_again.get("clocks").is_none(), "judging again tells nothing of the clocks");
 }
 
-#[test]
-fn a_throughput_test_of_an_older_fullpipe_is_shown_as_it_was() {
+/// Its trials were others than today's: there is nothing to judge again.
+fn expect_shown_and_not_judged(name: &str, title: &str, change: &str) {
     let folder = Folder::new();
-    let title = "TCP throughput test (RFC 6349)";
-    let Stored { newer, older, .. } = stored(&folder, "rfc6349");
+    let Stored { newer, older, .. } = stored(&folder, name);
     let shown = fullpipe(&["report", &older]);
     assert_eq!((shown.exit, shown.stdout.contains(title)), (Some(0), true), "{}", shown.stderr);
     assert_eq!(rows(&folder, &older, title), rows(&folder, &newer, title));
-    // Its trials were others than today's: there is nothing to judge again.
     let again = folder.file("again.json");
-    let change = "thresholds.throughput_percent=1";
     let run = fullpipe(&["report", &older, "--judge-with", change, "-o", &again]);
     assert_eq!(run.exit, Some(2));
     assert!(run.stderr.contains("something else would have been measured"), "{}", run.stderr);
     assert!(!std::path::Path::new(&again).exists(), "nothing is left behind");
+}
+
+#[test]
+fn a_throughput_test_of_an_older_fullpipe_is_shown_as_it_was() {
+    let title = "TCP throughput test (RFC 6349)";
+    expect_shown_and_not_judged("rfc6349", title, "thresholds.throughput_percent=1");
 }
 
 /// Of two flows there is a sum, whose slots once said that none of its frames were sent again.
@@ -102,7 +105,7 @@ fn a_burst_test_of_an_older_fullpipe_is_shown_as_it_was() {
 
 #[test]
 fn a_benchmark_of_an_older_fullpipe_is_shown_as_it_was() {
-    expect_judged_as_it_was("rfc2544", "Benchmark (RFC 2544)", "criteria.loss_percent=50");
+    expect_shown_and_not_judged("rfc2544", "Benchmark (RFC 2544)", "criteria.loss_percent=50");
 }
 
 #[test]

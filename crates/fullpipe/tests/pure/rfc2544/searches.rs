@@ -25,19 +25,18 @@ fn assert_within(found: f64, truth: f64, percent: f64) {
 }
 
 //= rfc2544 26.1
-/// The line, what comes through of it, one step above.
+/// An Ethernet's rate, which trains of frames have shown.
 #[test]
-fn a_fast_search_finds_a_slower_port_behind_a_queue_in_three_trials() {
+fn a_fast_search_finds_a_slower_port_behind_a_queue_in_two_trials() {
     for frame_bytes in [64, 512, 1518] {
         let path = upwards(&[port(GIGABIT), port(Rate::mbps(100))]);
         let (rate, trials) = rate_l2(&run(&throughput(frame_bytes), &path));
         assert_within(rate, carried_l2(Rate::mbps(100), frame_bytes), 0.15);
-        assert_eq!(trials, 3, "{frame_bytes} bytes");
+        assert!(trials <= 2, "{frame_bytes} bytes: {trials}");
     }
 }
 
-/// The first trial measures the rate with what the bucket holds on top, 8 · CBS / T too much; the
-/// trials after an overload measure it without.
+/// A trial that begins with a full bucket passes 8 · CBS / T too much.
 #[test]
 fn a_fast_search_is_not_misled_by_the_bucket_of_a_policer() {
     for cbs_bytes in [8_000, 64_000, 400_000] {

@@ -24,6 +24,7 @@ fn throughput(found: Option<FrameRate>) -> Step {
         way: Way::Download,
         frame_bytes: FRAME_BYTES,
         found,
+        within: None,
         theoretical: Some(rate(100)),
         limit: Limit::Network,
         trials: Vec::new(),
@@ -163,6 +164,30 @@ fn of_a_step_without_a_figure_or_of_another_length_nothing_was_asked() {
     assert_eq!(met(&criteria, &[throughput(Some(rate(10)))]), [None]);
     let plan = Plan::new(Family::Ipv4, 1500);
     assert_eq!(is_met(&plan, &[], 0), None, "there is no such step");
+}
+
+/// 79 % of the line were found, and up to `most` % are possible, where 80 % were asked.
+fn open_up_to(most: u64) -> Step {
+    let Step::Throughput(found) = throughput(Some(rate(79))) else { unreachable!() };
+    Step::Throughput(Throughput { within: Some([rate(78), rate(most)]), ..found })
+}
+
+#[test]
+fn what_may_be_as_much_as_was_asked_is_left_open_unless_something_else_failed() {
+    let judged = |steps: Vec<Step>| {
+        let plan = Plan { criteria: asked(), ..Plan::new(Family::Ipv4, 1500) };
+        judge(&plan, &Report { steps, ..Report::default() }, None)
+    };
+    assert_eq!(met(&asked(), &[open_up_to(80), open_up_to(79)]), [None, Some(false)]);
+    let verdict = judged(Vec::from([open_up_to(80)]));
+    assert_eq!(verdict.status, Status::Inconclusive);
+    let [reason] = &verdict.reasons[..] else { panic!("{verdict:?}") };
+    assert_eq!(reason.code, "throughput_open");
+    for part in ["between 79.00 % of the line and 80.00 %", "at least 80.00 %", "--trial"] {
+        assert!(reason.text.contains(part), "{part}: {}", reason.text);
+    }
+    assert_eq!(judged(Vec::from([open_up_to(79)])).status, Status::Fail);
+    assert_eq!(judged(Vec::from([open_up_to(80), frame_loss(500)])).status, Status::Fail);
 }
 
 #[test]
