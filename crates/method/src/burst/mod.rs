@@ -6,7 +6,7 @@
 
 mod arithmetic;
 mod cbs;
-mod discovery;
+pub(crate) mod discovery;
 mod estimate;
 mod overload;
 mod passage;

@@ -8,9 +8,10 @@ use core::time::Duration;
 
 use fp_model::{
     Abort, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport,
-    Load, Observation, Pace, Rate, Step as PaceStep, Timing, Trial,
+    Load, Observation, Pace, PacketLayout, Rate, Step as PaceStep, Timing, Trial,
 };
 
+use super::offers::{Counts, Offers, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
 use super::train::Train;
 use crate::path::{mismatch, settle};
@@ -37,8 +38,9 @@ const RAMP_LEAST: Duration = Duration::from_millis(60);
 const RAMP_MOST: Duration = Duration::from_millis(600);
 /// Of these, 18 are lost at four times the rate: far more than the threshold of an overload.
 const RAMP_FRAMES: f64 = 24.0;
-/// The highest rate of all is offered once more, for long enough to empty what hides behind it.
-const RAMP_LAST: Duration = Duration::from_secs(1);
+/// The highest rate of all is offered once more, to empty what hides behind it: for this part of the
+/// longest time that a bucket is given to empty.
+const RAMP_LAST: u32 = 3;
 /// What a first look needs to be right within 3 %: the slope of 60 frames.
 const LOOK_FRAMES: f64 = 60.0;
 /// Frames at least of the two parts of a train, if it does not take too long.
@@ -68,39 +70,6 @@ const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
 const TOLERATED: f64 = 0.001;
 
-/// Who runs the trials of a search.
-pub(crate) trait Offers {
-    /// A trial that may ask more of the tester than it can do, so that its health says nothing.
-    fn offer(&mut self, trial: &Trial) -> Result<Observation, Abort>;
-
-    /// Counts a stream that the ends should have been able to send and receive.
-    fn count(&mut self, stream: &Stream);
-}
-
-/// One trial of frames, with what the ends themselves dropped of it.
-pub(crate) struct Stream {
-    pub(crate) seen: FramesReport,
-    pub(crate) dropped_frames: u64,
-}
-
-impl Stream {
-    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
-    /// none of those that arrived, but for this share.
-    pub(crate) fn is_sound(&self, steps: &[PaceStep], frame_bits: f64, tolerated: f64) -> bool {
-        let Self { seen, dropped_frames, .. } = self;
-        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
-        let steady: Duration = steps.iter().map(|step| step.lasts).sum();
-        let stretch = seen.sent_in.as_secs_f64() / steady.as_secs_f64();
-        // The time of the last frame itself, which a slow step after a fast one makes longer than
-        // that of frames in the mean.
-        let slowest = steps.iter().map(|step| step.rate.as_bps()).min().unwrap_or(1).max(1);
-        let one_frame = frame_bits / slowest as f64 / steady.as_secs_f64();
-        unsent as f64 <= tolerated * seen.planned_frames as f64
-            && (stretch - 1.0).abs() <= tolerated + one_frame
-            && *dropped_frames as f64 <= tolerated * seen.received_frames as f64
-    }
-}
-
 /// How well the rate of the bottleneck has to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
@@ -126,7 +95,16 @@ pub(crate) struct Search {
     pub(crate) sold_l2: Option<f64>,
     /// The part of a train that measures lasts as long, if need be longer.
     pub(crate) trial: Option<Duration>,
+    /// For no longer is a bucket emptied: a deeper one is not found.
+    pub(crate) empties: Duration,
     pub(crate) precision: Precision,
+}
+
+impl Search {
+    /// Addresses, type, tags and FCS around an IP packet.
+    pub(crate) const fn framing_bytes(&self) -> u32 {
+        PacketLayout::ETHERNET_L2_OVERHEAD + PacketLayout::VLAN_TAG_BYTES * self.vlan_tags as u32
+    }
 }
 
 /// What limits a direction, in rates of layer 2.
@@ -246,7 +224,7 @@ impl<'a> Finder<'a> {
             let Some(at_half) = at_half else {
                 // Half of what came through is too much: a bucket that forgave is empty now.
                 over = Overload { offered: (2.0 * half).max(over.rate), rate: half / OVER, ..over };
-                (drain, known) = (MOST, None);
+                (drain, known) = (self.search.empties, None);
                 continue;
             };
             quiet = Some(at_half);
@@ -260,7 +238,7 @@ impl<'a> Finder<'a> {
                     Held::Queue(found) => known = Some((found, at_half)),
                     Held::Fell { rate } => {
                         over = Overload { offered: FINE * found.bps, rate, ..over };
-                        (drain, known, quiet) = (MOST, None, None);
+                        (drain, known, quiet) = (self.search.empties, None, None);
                         continue;
                     }
                 }
@@ -325,7 +303,9 @@ impl<'a> Finder<'a> {
             let lasts = lasts.clamp(Duration::from_millis(400), MOST);
             // What the buckets hold is taken first.
             let held = found.held * self.frame_bits() / (rate - found.bps).max(1.0);
-            let drain = Duration::from_secs_f64((PAST_THE_KNEE * held).min(MOST.as_secs_f64()));
+            let drain = Duration::from_secs_f64(
+                (PAST_THE_KNEE * held).min(self.search.empties.as_secs_f64()),
+            );
             let steps = drained(rate, drain, [(rate, lasts)]);
             let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
             let train = self.told(&stream, &steps)?;
@@ -354,7 +334,7 @@ impl<'a> Finder<'a> {
         loop {
             let frame_time = self.frame_time(rate);
             let lasts = match passed >= self.limit {
-                true => RAMP_LAST,
+                true => self.search.empties / RAMP_LAST,
                 false => frame_time.mul_f64(RAMP_FRAMES).clamp(RAMP_LEAST, RAMP_MOST),
             };
             let steps = vec![PaceStep { rate: whole(rate), lasts }];
@@ -459,7 +439,11 @@ impl<'a> Finder<'a> {
         };
         let (fast, slow) = (part(0.4, fast_frames, 2.0), part(0.6, slow_frames, 2.5).max(asked));
         let rates = [OVER, FINE].map(|times| (times * over.rate).min(self.limit));
-        let steps = drained(over.offered, drain.min(MOST), [(rates[0], fast), (rates[1], slow)]);
+        let steps = drained(
+            over.offered,
+            drain.min(self.search.empties),
+            [(rates[0], fast), (rates[1], slow)],
+        );
         let queued = drain.mul_f64((over.offered / over.rate - 1.0).max(0.0));
         let queued = queued + fast.mul_f64(OVER - 1.0) + slow.mul_f64(FINE - 1.0);
         let lasts = steps.iter().map(|step| step.lasts).sum();
@@ -557,7 +541,12 @@ impl<'a> Finder<'a> {
             }
             self.repeats_left -= 1;
         };
-        self.run.count(&stream);
+        self.run.count(Counts {
+            planned: stream.seen.planned_frames,
+            sent: stream.seen.sent_frames,
+            received: stream.seen.received_frames,
+            dropped: stream.dropped_frames,
+        });
         Ok(stream)
     }
 
@@ -631,8 +620,8 @@ fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, 
     }
 }
 
-/// No part of a train is longer, nor the queue behind it.
-const MOST: Duration = Duration::from_secs(3);
+/// No part of a train that measures is longer, nor the queue behind it.
+pub(crate) const MOST: Duration = Duration::from_secs(3);
 
 /// What forgives is taken first, by the rate that was too much.
 fn drained<const N: usize>(

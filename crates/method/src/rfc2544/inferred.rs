@@ -1,28 +1,46 @@
 //! What limits a way, from trains of frames: a search then only has to confirm it.
+//!
+//! One look at each direction finds a policer, a shaper or a line and what it counts of a frame, so that
+//! the rate of each frame length follows: `C / (L + o)` frames in a second, of a limit of `C` bytes in a
+//! second that counts `o` more than the `L` bytes of a frame. Where it is not known what is counted, a
+//! search for the bottleneck finds the rate of each length.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, Direction, Layer, Observation, Rate, Testbed, Trial};
+use fp_model::{
+    Abort, Direction, FramesLoad, Layer, Observation, PacketLayout, Rate, Testbed, Trial,
+};
 
 use super::line::Line;
 use super::offer::Drain;
 use super::report::FrameRate;
 use super::{Run, Way};
-use crate::infer::rate::{FINE, Kind, OVER};
-use crate::infer::search::{Finder, Limits, Offers, Precision, Search, Stream};
+use crate::burst::discovery;
+use crate::burst::{Bounds, Charge, Discovered, Discovery};
+use crate::infer::offers::{Counts, Offers};
+use crate::infer::rate::{Estimate, FINE, Kind, OVER};
+use crate::infer::search::{Finder, Limits, Precision, Search};
 
 /// What a bucket was seen to hold is known to a slice of frames.
 const PAST_EMPTY: f64 = 1.3;
-/// No bucket is emptied for longer.
+/// No bucket is emptied for longer before a trial, ...
 const MOST: Duration = Duration::from_secs(3);
+/// ... and while it is looked for.
+const EMPTIES: Duration = Duration::from_secs(10);
 const FINE_MOST: Duration = Duration::from_secs(1);
 /// As long again just above the rate, where the queue of a line in front empties.
 const FINE_LEAST: Duration = Duration::from_millis(100);
-/// A wait that is not certainly one is none.
+/// A wait that is not certainly one is none; for a longer one than this is not waited.
 const CERTAIN: f64 = 4.0;
+const QUEUED_MOST_S: f64 = 1.0;
+/// Below a line's rate it queues nothing.
+const BELOW_THE_LINE: f64 = 0.95;
+/// Of an interval that is wider, in relation to the rate, the upper end is offered first: what comes
+/// through says at once where the rate is.
+const WIDE: f64 = 0.02;
 
-/// Rates of layer 1.
+/// What one length of frames meets, in rates of layer 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inferred {
     pub(super) rate_l1: Rate,
@@ -32,39 +50,56 @@ pub(super) struct Inferred {
     pub(super) loses: bool,
     /// A queue; nothing has to be emptied.
     is_queue: bool,
-    /// What passes beyond the rate in a trial, in frames.
-    forgives: f64,
-    frame_l1_bits: f64,
-    /// How long `OVER` times the rate empties what it holds, and `FINE` times.
-    empties: [Duration; 2],
+    /// What passes beyond the rate before a bucket is empty or a queue is full, in bits of layer 1.
+    held_l1_bits: f64,
+    /// The fastest rate that queues nothing in front of what limits, as far as that is known.
+    fast_l1: Rate,
     /// What waits just above the rate.
     queued: Duration,
+    /// From the shortest delay to the longest, of frames that nothing queues.
+    uneven: Duration,
+    frame_l1_bits: f64,
 }
 
 impl Inferred {
-    /// How far above what limits a trial that lasts as long may pass: by what is held, and by the time
-    /// of one frame.
-    pub(super) fn forgiven(&self, lasts: Duration) -> Rate {
-        let frames_s = (self.forgives + 1.0) / lasts.as_secs_f64().max(1e-3);
-        Rate::bps((frames_s * self.frame_l1_bits) as u64)
+    /// How far above what limits a trial that lasts as long may pass: by what is held and was not taken
+    /// out before it, by what a bucket wins in the silence before it and while frames come unevenly, and
+    /// by the time of one frame.
+    pub(super) fn forgiven(&self, lasts: Duration, drain: Option<&Drain>) -> Rate {
+        let rate = self.rate_l1.as_bps() as f64;
+        let taken: f64 = drain.map_or(0.0, |drain| {
+            let excess = |(step, lasts): &(Rate, Duration)| {
+                (step.as_bps() as f64 - rate).max(0.0) * lasts.as_secs_f64()
+            };
+            drain.steps.iter().map(excess).sum()
+        });
+        let one_frame = Duration::from_secs_f64(self.frame_l1_bits / rate.max(1.0));
+        let silent = drain.map_or(Duration::ZERO, |drain| drain.silence(lasts, one_frame));
+        let won = rate * (silent + self.uneven).as_secs_f64();
+        let bits = (self.held_l1_bits - taken).max(0.0) + won + self.frame_l1_bits;
+        Rate::bps((bits / lasts.as_secs_f64().max(1e-3)) as u64)
     }
 
-    /// The bucket is emptied by a rate that most lines in front of it do not hold up, then by one just
-    /// above it.
+    /// The bucket is emptied by a rate that what is in front of it does not hold up, then by one just
+    /// above its own, where what was queued leaves.
     pub(super) fn drain(&self, most_l1: Rate) -> Option<Drain> {
-        let [over, fine] = self.empties;
-        // What the rate just above empties soon needs no more, which might queue.
-        let steps = match fine <= FINE_MOST {
-            true => [(OVER, Duration::ZERO), (FINE, fine.max(FINE_LEAST))],
-            false => [(OVER, over), (FINE, over.max(FINE_LEAST))],
+        if self.is_queue {
+            return None;
+        }
+        let at = |rate_l1: Rate| {
+            let excess = rate_l1.as_bps().saturating_sub(self.rate_l1.as_bps()).max(1);
+            Duration::from_secs_f64((PAST_EMPTY * self.held_l1_bits / excess as f64).min(1e6))
         };
-        let steps: Vec<_> = steps
-            .into_iter()
-            .map(|(times, lasts)| (self.rate_l1.scaled(times).min(most_l1), lasts))
-            .filter(|(rate_l1, lasts)| *rate_l1 > self.rate_l1 && !lasts.is_zero())
-            .collect();
-        let is_wanted = !self.is_queue && !steps.is_empty();
-        is_wanted.then_some(Drain { steps, queued: self.queued })
+        let [over, fine] = [self.fast_l1, self.rate_l1.scaled(FINE)].map(|rate| rate.min(most_l1));
+        // What the rate just above empties soon needs no more, which might queue.
+        let steps = match at(fine) <= FINE_MOST {
+            true => [(over, Duration::ZERO), (fine, at(fine).max(FINE_LEAST))],
+            false => [(over, at(over).min(MOST)), (fine, at(over).clamp(FINE_LEAST, MOST))],
+        };
+        let is_an_excess =
+            |(rate_l1, lasts): &(Rate, Duration)| *rate_l1 > self.rate_l1 && !lasts.is_zero();
+        let steps: Vec<_> = steps.into_iter().filter(is_an_excess).collect();
+        (!steps.is_empty()).then_some(Drain { steps, queued: self.queued })
     }
 }
 
@@ -73,73 +108,231 @@ impl Offers for Run<'_> {
         self.run(trial)
     }
 
-    fn count(&mut self, _stream: &Stream) {
+    fn count(&mut self, _: Counts) {
         self.health.trials += 1;
     }
 }
 
-/// What limits a way; of both directions at once the slower. `None` where nothing does, or it is not
-/// known.
-pub(super) fn infer(
+/// What a look at one direction says of every length.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    kind: Kind,
+    /// In a second, of frames that are as long as those of the look.
+    frames_s: Bounds,
+    frame_bytes: f64,
+    /// What is counted beside the length of a frame.
+    offset_bytes: Bounds,
+    /// Bytes, as they are counted.
+    held: f64,
+    loses: bool,
+    line_l1: Rate,
+    queued: Duration,
+    uneven: Duration,
+}
+
+/// What limits the directions of a way.
+pub(super) struct Looked {
+    limits: Vec<(Direction, Found)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    Limit(Limit),
+    /// All passed that was offered.
+    Nothing,
+    /// Only a search with frames of each length can tell.
+    Open,
+}
+
+/// Looks at each direction of a way.
+pub(super) fn look(
     run: &mut Run<'_>,
     way: Way,
     line: Line,
     frame_bytes: u32,
+) -> Result<Looked, Abort> {
+    let mut limits = Vec::new();
+    for direction in way.directions() {
+        let search =
+            Search { precision: Precision::Start, ..search(run, *direction, line, frame_bytes) };
+        let shortest = FramesLoad::least_frame_bytes(run.plan.family, run.plan.vlan_tags);
+        let (discovery, said) = discovery::look(run, search, shortest)?;
+        limits.push((*direction, found(&discovery, &said, f64::from(frame_bytes))));
+    }
+    Ok(Looked { limits })
+}
+
+fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
+    if matches!(said, Limits::NotReached(_)) {
+        return Found::Nothing;
+    }
+    let line_l1 = discovery.line_l1;
+    let charged = |charge: &Charge| match charge.layer {
+        Some((_, bytes)) => f64::from(bytes),
+        None => 0.0,
+    };
+    let limit = |kind, bps: &Bounds, charge: &Charge, held| {
+        let seconds = 8.0 * (frame_bytes + charged(charge));
+        let limit = Limit { kind, held, line_l1, ..Limit::seen(said, frame_bytes) };
+        Found::Limit(Limit {
+            frames_s: scaled(bps, 1.0 / seconds),
+            offset_bytes: counted(charge),
+            ..limit
+        })
+    };
+    match (&discovery.found, said) {
+        (Discovered::Policer { cir_bps, cbs_bytes, charge, excess: None, .. }, _) => {
+            let held = cbs_bytes.at_most.min(PAST_EMPTY * cbs_bytes.estimate);
+            limit(Kind::Policer, cir_bps, charge, held)
+        }
+        (Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, .. }, _) => {
+            let queue = rate_bps.estimate / 8.0 * delay.as_secs_f64();
+            limit(Kind::Queue, rate_bps, charge, bucket_bytes.estimate + queue)
+        }
+        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
+            let held = found.bps / 8.0 * found.delay.as_secs_f64();
+            let offset_bytes = exactly(ON_THE_LINE);
+            let limit = Limit::seen(said, frame_bytes);
+            Found::Limit(Limit { kind: Kind::Queue, held, line_l1, offset_bytes, ..limit })
+        }
+        (Discovered::Policer { .. } | Discovered::NoPolicer { .. }, _)
+        | (Discovered::Unknown { .. }, _) => Found::Open,
+    }
+}
+
+/// Counted beside the bytes of a frame: from nothing of its framing to all that it takes on the line.
+const PACKET: f64 = -(PacketLayout::ETHERNET_L2_OVERHEAD as f64);
+const ON_THE_LINE: f64 = PacketLayout::ETHERNET_L1_OVERHEAD as f64;
+
+const fn exactly(bytes: f64) -> Bounds {
+    Bounds { estimate: bytes, at_least: bytes, at_most: bytes }
+}
+
+fn counted(charge: &Charge) -> Bounds {
+    if let Some((_, bytes)) = charge.layer {
+        return exactly(f64::from(bytes));
+    }
+    let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
+    let [at_least, at_most] = [at_least, at_most].map(|bytes| bytes.clamp(PACKET, ON_THE_LINE));
+    Bounds { estimate: estimate.clamp(at_least, at_most), at_least, at_most }
+}
+
+fn scaled(bounds: &Bounds, by: f64) -> Bounds {
+    Bounds {
+        estimate: bounds.estimate * by,
+        at_least: bounds.at_least * by,
+        at_most: bounds.at_most * by,
+    }
+}
+
+impl Limit {
+    /// What a search for the bottleneck has seen with frames of this length.
+    fn seen(said: &Limits, frame_bytes: f64) -> Self {
+        let (found, loses, uneven) = match *said {
+            Limits::Found(found, quiet) => (found, quiet.lost > 0.0, quiet.range),
+            Limits::NotReached(_) | Limits::Unknown { .. } => (Estimate::UNKNOWN, true, 0.0),
+        };
+        let (wait, error) = found.waits;
+        let queued = if wait > CERTAIN * error { wait.min(QUEUED_MOST_S) } else { 0.0 };
+        let bps = Bounds { estimate: found.bps, at_least: found.at_least, at_most: found.at_most };
+        Self {
+            kind: found.kind,
+            frames_s: scaled(&bps, 1.0 / (8.0 * frame_bytes)),
+            frame_bytes,
+            offset_bytes: exactly(0.0),
+            held: PAST_EMPTY * found.held * frame_bytes,
+            loses,
+            line_l1: Rate::ZERO,
+            queued: Duration::from_secs_f64(queued),
+            uneven: Duration::from_secs_f64(uneven),
+        }
+    }
+
+    /// What frames of a length meet; `None` where that is known too badly.
+    fn at(&self, frame_bytes: u32, line: Line) -> Option<Inferred> {
+        let bytes = f64::from(frame_bytes);
+        let times = |offset: f64| (self.frame_bytes + offset) / (bytes + offset).max(1.0);
+        let Bounds { estimate, at_least, at_most } = self.frames_s;
+        let (frames_s, from, to) = (
+            estimate * times(self.offset_bytes.estimate),
+            at_least * times(self.offset_bytes.at_most),
+            at_most * times(self.offset_bytes.at_least),
+        );
+        let is_known = to.is_finite() && from > 0.0;
+        let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
+        let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(line.most());
+        let rate_l1 = rate(if to - from < WIDE * frames_s { frames_s } else { to });
+        let fast_l1 = self.line_l1.scaled(BELOW_THE_LINE).max(rate_l1.scaled(OVER));
+        is_known.then(|| Inferred {
+            rate_l1,
+            at_least_l1: rate(from),
+            at_most_l1: rate(to),
+            loses: self.loses,
+            is_queue: self.kind == Kind::Queue,
+            held_l1_bits: self.held / (bytes + self.offset_bytes.estimate).max(1.0) * frame_l1_bits,
+            fast_l1: fast_l1.min(line.most()),
+            queued: self.queued,
+            uneven: self.uneven,
+            frame_l1_bits,
+        })
+    }
+}
+
+/// What limits a way for frames of one length; of both directions at once the slower. `None` where
+/// nothing does, or it is not known.
+pub(super) fn infer(
+    run: &mut Run<'_>,
+    looked: &Looked,
+    line: Line,
+    frame_bytes: u32,
 ) -> Result<Option<Inferred>, Abort> {
     let mut slowest: Option<Inferred> = None;
-    for direction in way.directions() {
-        let Some(found) = of_direction(run, *direction, line, frame_bytes)? else { continue };
-        if slowest.is_none_or(|slowest| found.rate_l1 < slowest.rate_l1) {
-            slowest = Some(found);
+    for (direction, found) in &looked.limits {
+        let known = match found {
+            Found::Nothing => continue,
+            Found::Limit(limit) => limit.at(frame_bytes, line),
+            Found::Open => None,
+        };
+        let known = match known {
+            Some(known) => Some(known),
+            None => of_length(run, *direction, line, frame_bytes)?,
+        };
+        let Some(known) = known else { continue };
+        if slowest.is_none_or(|slowest| known.rate_l1 < slowest.rate_l1) {
+            slowest = Some(known);
         }
     }
     Ok(slowest)
 }
 
-fn of_direction(
-    run: &mut Run<'_>,
-    direction: Direction,
-    line: Line,
-    frame_bytes: u32,
-) -> Result<Option<Inferred>, Abort> {
+fn search(run: &Run<'_>, direction: Direction, line: Line, frame_bytes: u32) -> Search {
     let most = FrameRate { frame_bytes, rate_l1: line.most() };
-    let most_l2 = most.at(Layer::L2).as_bps() as f64;
-    let search = Search {
+    Search {
         direction,
         family: run.plan.family,
         dscp: run.plan.dscp,
         vlan_tags: run.plan.vlan_tags,
         frame_bytes,
         rtt: run.rtt,
-        limit_l2: most_l2,
+        limit_l2: most.at(Layer::L2).as_bps() as f64,
         sold_l2: None,
         trial: None,
+        empties: EMPTIES,
         precision: Precision::Result,
-    };
-    let mut finder = Finder::new(run, search);
-    let limits = finder.find()?;
-    let l1 = |bps_l2: f64| line.most().scaled((bps_l2 / most_l2.max(1.0)).min(1.0));
-    let (found, quiet) = match limits {
-        Limits::Found(found, quiet) => (found, quiet),
-        Limits::NotReached(_) | Limits::Unknown { .. } => return Ok(None),
-    };
-    let frame_bits = f64::from(frame_bytes) * 8.0;
-    let empties = [OVER, FINE].map(|times| {
-        let seconds = PAST_EMPTY * found.held * frame_bits / ((times - 1.0) * found.bps).max(1.0);
-        Duration::from_secs_f64(seconds.min(MOST.as_secs_f64()))
-    });
-    let (wait, error) = found.waits;
-    let waits = wait > CERTAIN * error;
-    Ok(Some(Inferred {
-        rate_l1: l1(found.bps),
-        at_least_l1: l1(found.at_least),
-        at_most_l1: l1(found.at_most),
-        loses: quiet.lost > 0.0,
-        is_queue: found.kind == Kind::Queue,
-        // The bucket of a policer is emptied before.
-        forgives: if found.kind == Kind::Policer { 0.0 } else { found.held },
-        frame_l1_bits: most.bytes_l1() as f64 * 8.0,
-        empties,
-        queued: if waits { Duration::from_secs_f64(wait.min(1.0)) } else { Duration::ZERO },
-    }))
+    }
+}
+
+/// By a search with frames of this length.
+fn of_length(
+    run: &mut Run<'_>,
+    direction: Direction,
+    line: Line,
+    frame_bytes: u32,
+) -> Result<Option<Inferred>, Abort> {
+    let search = search(run, direction, line, frame_bytes);
+    let said = Finder::new(run, search).find()?;
+    Ok(match said {
+        Limits::Found(..) => Limit::seen(&said, f64::from(frame_bytes)).at(frame_bytes, line),
+        Limits::NotReached(_) | Limits::Unknown { .. } => None,
+    })
 }

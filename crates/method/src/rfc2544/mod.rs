@@ -120,9 +120,10 @@ fn tests(run: &mut Run<'_>, way: Way, line: Line, lengths: &[u32]) -> Result<(),
     let asked = run.plan.tests.clone();
     let needs_throughput = asked.iter().any(|test| *test != Test::FrameLoss);
     let mut throughputs = Vec::new();
-    if needs_throughput {
+    if needs_throughput && let Some(longest) = lengths.last() {
+        let looked = inferred::look(run, way, line, *longest)?;
         for frame_bytes in lengths {
-            let found = throughput::throughput(run, way, line, *frame_bytes)?;
+            let found = throughput::throughput(run, (way, &looked), line, *frame_bytes)?;
             run.report.steps.push(Step::Throughput(found.clone()));
             throughputs.push(found);
         }

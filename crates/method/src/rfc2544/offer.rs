@@ -62,6 +62,13 @@ impl Drain {
     fn lasts(&self) -> Duration {
         self.steps.iter().map(|(_, lasts)| *lasts).sum()
     }
+
+    /// Between what is offered before and a trial that lasts `steady`. A bucket that was just emptied, or
+    /// a queue that was just filled, has no room for the first frame until the time between two has
+    /// passed.
+    pub(super) fn silence(&self, steady: Duration, one_frame: Duration) -> Duration {
+        steady.mul_f64(SILENCE) + one_frame + self.queued
+    }
 }
 
 impl Offer {
@@ -81,12 +88,9 @@ impl Offer {
         Pace::Steps { steps: before.chain(trial).collect() }
     }
 
-    /// Between what is offered before and the trial. A bucket that was just emptied, or a queue that
-    /// was just filled, has no room for the first frame until the time between two has passed.
     fn silence(&self) -> Duration {
-        let Some(drain) = &self.drain else { return Duration::ZERO };
         let one_frame = Duration::from_secs_f64(1.0 / self.rate.frames_per_second().max(1.0));
-        self.steady.mul_f64(SILENCE) + one_frame + drain.queued
+        self.drain.as_ref().map_or(Duration::ZERO, |drain| drain.silence(self.steady, one_frame))
     }
 }
 

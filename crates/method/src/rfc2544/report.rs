@@ -129,8 +129,10 @@ pub struct Throughput {
     /// Each way; `None` where no rate passed.
     pub found: Option<FrameRate>,
     /// The interval that holds it, as far as it is known: from what a trial as short as these cannot
-    /// forgive to the least that was too much.
-    pub within: Option<[FrameRate; 2]>,
+    /// forgive ...
+    pub at_least: Option<FrameRate>,
+    /// ... to the least that was too much.
+    pub at_most: Option<FrameRate>,
     /// The most that the line carries; `None` where that is not known.
     pub theoretical: Option<FrameRate>,
     pub limit: Limit,

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Rate};
 
-use super::inferred::{Inferred, infer};
+use super::inferred::{Inferred, Looked, infer};
 use super::line::Line;
 use super::offer::{Drain, Offer, Offered};
 use super::report::{FrameRate, Limit, LineSource, Throughput, TrialRow};
@@ -25,12 +25,12 @@ const CONFIRMATIONS_MAX: u32 = 10;
 //= rfc2544 26.1
 pub(super) fn throughput(
     run: &mut Run<'_>,
-    way: Way,
+    (way, looked): (Way, &Looked),
     line: Line,
     frame_bytes: u32,
 ) -> Result<Throughput, Abort> {
     let accepted = run.plan.accepted_loss_ratio;
-    let inferred = infer(run, way, line, frame_bytes)?;
+    let inferred = infer(run, looked, line, frame_bytes)?;
     let mut finder = Finder {
         run,
         way,
@@ -54,13 +54,13 @@ pub(super) fn throughput(
         (found_l1, _) => found_l1,
     };
     let found = confirmed_l1.map(|rate_l1| finder.really_sent(rate_l1));
-    let within = found.and_then(|found| finder.within(found, within));
+    let (at_least, at_most) = found.map_or((None, None), |found| finder.within(found, within));
     let limit = finder.limit(found);
     let trials = finder.rows;
     // Nothing is known of the network then.
     run.health.spoilt_trials += u32::from(found.is_none() && limit == Limit::Tester);
     let theoretical = line.theoretical(frame_bytes);
-    Ok(Throughput { way, frame_bytes, found, within, theoretical, limit, trials, goals })
+    Ok(Throughput { way, frame_bytes, found, at_least, at_most, theoretical, limit, trials, goals })
 }
 
 /// The row of a length that does not fit the path, of which nothing is sent.
@@ -69,7 +69,8 @@ pub(super) fn too_long(way: Way, line: Line, frame_bytes: u32) -> Throughput {
         way,
         frame_bytes,
         found: None,
-        within: None,
+        at_least: None,
+        at_most: None,
         theoretical: line.theoretical(frame_bytes),
         limit: Limit::PathMtu,
         trials: Vec::new(),
@@ -152,7 +153,7 @@ impl Finder<'_, '_> {
         let most = self.line.most();
         let first = self.first(inferred).min(most);
         let step = first.scaled(self.run.plan.resolution_percent / 100.0).max(Rate::bps(1));
-        let forgiven = inferred.forgiven(self.run.plan.durations.trial);
+        let forgiven = inferred.forgiven(self.run.plan.durations.trial, self.drain(first).as_ref());
         let shown = |passed: Rate| Rate::bps(passed.as_bps().saturating_sub(forgiven.as_bps()));
         let mut within = Within { from: inferred.at_least_l1, to: inferred.at_most_l1 };
         let (mut rate_l1, mut steps) = (first, step);
@@ -306,26 +307,29 @@ impl Finder<'_, '_> {
         if self.passes(seen) { 0.0 } else { seen.shortfall().max(seen.loss_ratio).max(1e-9) }
     }
 
-    /// The interval of what was found, where one is known.
-    fn within(&self, found: FrameRate, searched: Option<Within>) -> Option<[FrameRate; 2]> {
-        let at = |rate_l1| found.with_rate(rate_l1);
+    /// The interval of what was found, as far as it is known.
+    fn within(
+        &self,
+        found: FrameRate,
+        searched: Option<Within>,
+    ) -> (Option<FrameRate>, Option<FrameRate>) {
+        let at = |rate_l1| Some(found.with_rate(rate_l1));
         if let Some(Within { from, to }) = searched {
-            return Some([at(from.min(found.rate_l1)), at(to.max(found.rate_l1))]);
+            return (at(from.min(found.rate_l1)), at(to.max(found.rate_l1)));
         }
         if self.run.plan.search == SearchKind::Mlr {
-            return None;
+            return (None, None);
         }
         // A trial tells a rate to one frame.
         let one_frame = Rate::over(found.bytes_l1(), self.run.plan.durations.trial);
         let from = Rate::bps(found.rate_l1.as_bps().saturating_sub(one_frame.as_bps()));
         let is_line = self.line.rate_l1.is_some_and(|line_l1| line_l1 <= found.rate_l1);
         let failed = self.failing.filter(|row| !row.failed_by_tester());
-        let to = match (is_line, failed) {
-            (true, _) => found.rate_l1,
-            (false, Some(failed)) => failed.offered.rate_l1.max(found.rate_l1),
-            (false, None) => return None,
+        let to = match is_line {
+            true => Some(found.rate_l1),
+            false => failed.map(|failed| failed.offered.rate_l1.max(found.rate_l1)),
         };
-        Some([at(from), at(to)])
+        (at(from), to.and_then(at))
     }
 
     /// The rate of the trial that passed, lower where the tester fell short of it.

@@ -190,8 +190,8 @@ fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<(&'static str
     if found.rate_l1 >= least.rate_l1 {
         return None;
     }
-    match throughput.within {
-        Some([_, to]) if to.rate_l1 >= least.rate_l1 => Some((
+    match throughput.at_most {
+        Some(to) if to.rate_l1 >= least.rate_l1 => Some((
             THROUGHPUT_OPEN,
             format!(
                 "{at}: between {} and {}, at least {} asked; longer trials decide (--trial)",

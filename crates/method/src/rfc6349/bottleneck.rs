@@ -6,7 +6,7 @@ use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout};
 
 use super::{Bottleneck, LimitKind, Run, Source, Step};
 use crate::infer::rate::{Estimate, Kind, Quiet, whole};
-use crate::infer::search::{Finder, Limits, Precision, Search};
+use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
 
 const UDP_HEADER_BYTES: u32 = 8;
 
@@ -62,6 +62,7 @@ fn measured(
         limit_l2: at_l2(plan.rate_limit),
         sold_l2: sold.map(at_l2),
         trial: plan.trial,
+        empties: MOST,
         precision: Precision::Result,
     };
     let mut finder = Finder::new(run, search);

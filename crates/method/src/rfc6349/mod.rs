@@ -16,7 +16,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Direction, FlowReport, Observation, TcpReport, Testbed, Trial};
 
-use crate::infer::search::{Offers, Stream};
+use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, mismatch, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
 use crate::watched::Watched;
@@ -102,8 +102,8 @@ impl Offers for Run<'_> {
         self.beyond_the_tester(trial)
     }
 
-    fn count(&mut self, stream: &Stream) {
-        self.health.add_stream(stream);
+    fn count(&mut self, frames: Counts) {
+        self.health.add_stream(frames);
     }
 }
 
@@ -155,12 +155,11 @@ impl Health {
     }
 
     /// Counts a stream that the ends should have been able to send and receive.
-    fn add_stream(&mut self, Stream { seen, dropped_frames }: &Stream) {
-        let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);
-        self.frames_dropped += dropped_frames;
-        self.frames_planned += seen.planned_frames;
-        self.frames_unsent += unsent;
-        self.frames_received += seen.received_frames;
+    fn add_stream(&mut self, Counts { planned, sent, received, dropped }: Counts) {
+        self.frames_dropped += dropped;
+        self.frames_planned += planned;
+        self.frames_unsent += planned.saturating_sub(sent);
+        self.frames_received += received;
     }
 }
 

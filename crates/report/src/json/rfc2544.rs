@@ -41,7 +41,7 @@ fn fps(rate: FrameRate) -> f64 {
 
 fn throughput(found: &Throughput) -> Value {
     let at = |layer| found.found.map(|rate| rate.at(layer).as_bps());
-    let [from, to] = [0, 1].map(|end| found.within.map(|within| within[end]));
+    let [from, to] = [found.at_least, found.at_most];
     json!({
         "name": "rfc2544_throughput",
         "direction": found.way.to_string(),

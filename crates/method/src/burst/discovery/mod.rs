@@ -9,18 +9,21 @@ mod policer;
 mod queue;
 
 use alloc::format;
+use alloc::vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstSpacing, BurstsLoad, Direction, Layer, Observation, PacketLayout, Rate, Trial,
+    Abort, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, FlowReport, FlowSpec,
+    Layer, Load, Observation, PacketLayout, Rate, Timing, Trial,
 };
 
 use super::passage::{Passage, slope, spacing};
-use super::{Bounds, Charge, Discovered, Discovery, Lengths, Offer, Run, Seen, Step};
+use super::{Bounds, Charge, Discovered, Discovery, Lengths, Run, Step};
 use crate::infer::bucket::Within;
+use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
-use crate::infer::search::{Finder, Limits, Offers, Precision, Search, Stream};
-use crate::path::settle;
+use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
+use crate::path::{mismatch, settle};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
@@ -37,9 +40,9 @@ impl Offers for Run<'_> {
         self.bed.run(trial)
     }
 
-    fn count(&mut self, stream: &Stream) {
-        self.health.arrived_frames += stream.seen.received_frames;
-        self.health.dropped_frames += stream.dropped_frames;
+    fn count(&mut self, frames: Counts) {
+        self.health.arrived_frames += frames.received;
+        self.health.dropped_frames += frames.dropped;
     }
 }
 
@@ -49,21 +52,36 @@ pub(super) fn discover(
     direction: Direction,
     lengths: &Lengths,
 ) -> Result<(), Abort> {
-    let frame_bytes = lengths.longest;
     let search = Search {
         direction,
         family: run.plan.family,
         dscp: run.plan.dscp,
         vlan_tags: run.plan.vlan_tags,
-        frame_bytes,
+        frame_bytes: lengths.longest,
         rtt: run.rtt,
         limit_l2: LIMIT_L2,
         sold_l2: None,
         trial: None,
+        empties: MOST,
         precision: Precision::Start,
     };
+    let chosen = lengths.tested.iter().copied().min().unwrap_or_default();
+    let shortest = chosen.min(lengths.longest * 2 / 3).max(run.plan.shortest_frame());
+    let (step, _) = look(run, search, shortest)?;
+    run.report.steps.push(Step::Discovery(step));
+    Ok(())
+}
+
+/// What stands in one direction, by frames of the length that `search` has and by shorter ones, of
+/// `shortest` bytes at least; and what the search for the bottleneck said of the long ones.
+pub(crate) fn look(
+    run: &mut dyn Offers,
+    search: Search,
+    shortest: u32,
+) -> Result<(Discovery, Limits), Abort> {
+    let Search { direction, frame_bytes, .. } = search;
     let (sending, queued) = (Duration::ZERO, Duration::ZERO);
-    let mut look = Look { run, search, direction, frame_bytes, trials: 0, sending, queued };
+    let mut look = Look { run, search, shortest, trials: 0, sending, queued };
     let line_slot = look.line()?;
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
@@ -72,7 +90,7 @@ pub(super) fn discover(
         look.queued = finder.queued(found.bps.max(slot_bps));
     }
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
-    let found = look.found(limits, line_slot, lengths)?;
+    let found = look.found(limits, line_slot)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
     let line_bps = match (&found, limits) {
         // Frames that wait come as fast as the line sends them.
@@ -84,17 +102,15 @@ pub(super) fn discover(
     };
     let (trials, sending) = (look.trials, look.sending);
     let line_l1 = Rate::bps(line_bps as u64);
-    let step = Discovery { direction, line_l1, found, trials, sending };
-    run.report.steps.push(Step::Discovery(step));
-    Ok(())
+    Ok((Discovery { direction, line_l1, found, trials, sending }, limits))
 }
 
-struct Look<'a, 'b> {
-    run: &'a mut Run<'b>,
+struct Look<'a> {
+    run: &'a mut dyn Offers,
+    /// With the length of the longest frames.
     search: Search,
-    direction: Direction,
-    /// The length of the longest frames.
-    frame_bytes: u32,
+    /// The least length of short ones.
+    shortest: u32,
     trials: u32,
     sending: Duration,
     /// How long what was sent last may still be queued.
@@ -113,13 +129,8 @@ struct Burst {
     queued: Duration,
 }
 
-impl Look<'_, '_> {
-    fn found(
-        &mut self,
-        limits: Limits,
-        line_slot: Option<f64>,
-        lengths: &Lengths,
-    ) -> Result<Discovered, Abort> {
+impl Look<'_> {
+    fn found(&mut self, limits: Limits, line_slot: Option<f64>) -> Result<Discovered, Abort> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
         Ok(match limits {
             Limits::NotReached(bps) => {
@@ -132,15 +143,13 @@ impl Look<'_, '_> {
                 self.trials += finder.trials;
                 self.sending += finder.spent;
                 match quiet {
-                    Some(quiet) => self.policer(&found, &quiet, line_slot, lengths)?,
+                    Some(quiet) => self.policer(&found, &quiet, line_slot)?,
                     None => unknown(&found),
                 }
             }
             Limits::Found(found, quiet) => match found.kind {
-                Kind::Policer | Kind::Unknown => {
-                    self.policer(&found, &quiet, line_slot, lengths)?
-                }
-                Kind::Queue => self.queue(&found, &quiet, line_slot, lengths)?,
+                Kind::Policer | Kind::Unknown => self.policer(&found, &quiet, line_slot)?,
+                Kind::Queue => self.queue(&found, &quiet, line_slot)?,
             },
         })
     }
@@ -148,17 +157,19 @@ impl Look<'_, '_> {
     /// Seconds from one frame to the next on the slowest line, by frames that the sender does not hold
     /// back; `None` where too few arrive to tell.
     fn line(&mut self) -> Result<Option<f64>, Abort> {
-        let (frames, frame_bytes) = (LINE_FRAMES, self.frame_bytes);
+        let (frames, frame_bytes) = (LINE_FRAMES, self.search.frame_bytes);
         let (pause, queued) = (Duration::ZERO, LINE_LASTS);
-        let seen = self.burst(Burst { frame_bytes, frames, frames_s: None, pause, queued })?;
-        let burst = seen.report.bursts.first();
+        let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
+        let frames_s = (self.search.limit_l2 < LIMIT_L2).then_some(limit);
+        let seen = self.burst(Burst { frame_bytes, frames, frames_s, pause, queued })?;
+        let burst = seen.bursts.first();
         Ok(burst
             .and_then(|burst| spacing(&Passage::of(burst, |_| true)))
             .filter(|slot| *slot > 0.0))
     }
 
     /// Sends one burst.
-    fn burst(&mut self, burst: Burst) -> Result<Seen, Abort> {
+    fn burst(&mut self, burst: Burst) -> Result<BurstsReport, Abort> {
         let Burst { frame_bytes, frames, frames_s, pause, queued } = burst;
         let pause = pause + core::mem::take(&mut self.queued);
         let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
@@ -171,24 +182,36 @@ impl Look<'_, '_> {
             rate_l1: frames_s.map(|frames_s| Rate::bps((frames_s * on_the_line) as u64)),
             spacing: BurstSpacing::OnSchedule,
         };
-        let direction = self.direction;
-        let name = format!("discovery, {direction}: {frames} frames of {frame_bytes} bytes");
+        let Search { direction, family, dscp, vlan_tags, rtt, .. } = self.search;
+        let settle = settle(rtt);
         self.trials += 1;
-        self.sending += load.period + pause + settle(self.run.rtt);
-        let seen = self.run.bursts(name, &[Offer { direction, load }], pause)?;
-        seen.into_iter().next().ok_or_else(|| {
-            Abort::Testbed(format!("{direction}: a trial of bursts brought no observation"))
-        })
+        self.sending += load.period + pause + settle;
+        let flow = FlowSpec::new(direction, family, dscp, Load::Bursts(load));
+        let trial = Trial {
+            name: format!("discovery, {direction}: {frames} frames of {frame_bytes} bytes"),
+            flows: vec![FlowSpec { vlan_tags, ..flow }],
+            timing: Timing { warm_up: pause, steady: load.lasts(), settle },
+        };
+        let seen = self.run.offer(&trial)?;
+        let [FlowReport::Bursts(report)] = &seen.flows[..] else { return Err(mismatch(&trial)) };
+        let sum = |count: fn(&BurstReport) -> u32| {
+            report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
+        };
+        self.run.count(Counts {
+            planned: u64::from(frames),
+            sent: sum(|burst| burst.sent_frames),
+            received: sum(|burst| burst.received_frames),
+            dropped: seen.near.dropped_packets + seen.far.dropped_packets,
+        });
+        Ok(report.clone())
     }
 
-    /// The shortest frames, of `least_bytes` at least, of which the host sends so many bytes in a
-    /// second in time.
-    fn short_frame(&self, lengths: &Lengths, bytes_s: f64) -> u32 {
-        let least = lengths.tested.iter().copied().min().unwrap_or(SHORT_FRAME);
-        (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32)
-            .max(SHORT_FRAME)
-            .max(least)
-            .min(self.frame_bytes * 2 / 3)
+    /// The shortest frames of which the host sends so many bytes in a second in time; `None` where the
+    /// long ones are hardly longer.
+    fn short_frame(&self, bytes_s: f64) -> Option<u32> {
+        let most = self.search.frame_bytes * 2 / 3;
+        let sent = (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32).max(SHORT_FRAME);
+        (most >= self.shortest).then(|| sent.max(self.shortest).min(most))
     }
 
     /// Ways of counting a frame, and what each adds to its bytes.
@@ -196,7 +219,7 @@ impl Look<'_, '_> {
         [
             (Layer::L2, 0),
             (Layer::L2, -4),
-            (Layer::L3, -(self.run.plan.framing_bytes() as i32)),
+            (Layer::L3, -(self.search.framing_bytes() as i32)),
             (Layer::L1, PacketLayout::ETHERNET_L1_OVERHEAD as i32),
         ]
     }

@@ -4,11 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{BurstReport, Dscp};
+use fp_model::{BurstReport, BurstsReport, Dscp};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Lengths, Look, Passage, Quiet, Seen,
-    bounds, settle, slope, unknown,
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Passage, Quiet, bounds, settle,
+    slope, unknown,
 };
 use crate::burst::SecondBucket;
 use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
@@ -59,7 +59,7 @@ struct Measured {
     frame_bytes: u32,
     fates: Fates,
     quiet: Quiet,
-    seen: Seen,
+    seen: BurstsReport,
     /// With losses before the bucket and behind it.
     fits: [Option<Bucket>; 2],
     passes: Within,
@@ -73,19 +73,20 @@ struct Measured {
     shorter: Option<Within>,
 }
 
-impl Look<'_, '_> {
+impl Look<'_> {
     pub(super) fn policer(
         &mut self,
         found: &Estimate,
         quiet: &Quiet,
         line_slot: Option<f64>,
-        lengths: &Lengths,
     ) -> Result<Discovered, Abort> {
-        let long_bytes = f64::from(self.frame_bytes);
+        let long_bytes = f64::from(self.search.frame_bytes);
         let frames_s = found.bps / (8.0 * long_bytes);
         let line = line_slot.map_or(f64::INFINITY, |slot| 1.0 / slot);
         let held = 1.5 * found.held + 5.0;
-        let Some(long) = self.measure(self.frame_bytes, frames_s, held, line, true, quiet)? else {
+        let Some(long) =
+            self.measure(self.search.frame_bytes, frames_s, held, line, true, quiet)?
+        else {
             return Ok(unknown(found));
         };
         if found.kind == Kind::Unknown {
@@ -94,18 +95,15 @@ impl Look<'_, '_> {
                 Kind::Queue => {
                     let delay = super::seconds(long.waited.0);
                     let kind = Kind::Queue;
-                    return self.queue(
-                        &Estimate { kind, delay, ..*found },
-                        quiet,
-                        line_slot,
-                        lengths,
-                    );
+                    return self.queue(&Estimate { kind, delay, ..*found }, quiet, line_slot);
                 }
                 Kind::Unknown => return Ok(unknown(found)),
             }
         }
         let depth = long.depth();
-        let short_bytes = self.short_frame(lengths, 1.5 * found.bps / 8.0);
+        let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0) else {
+            return Ok(self.as_policer(found, &long, None));
+        };
         let times = long_bytes / f64::from(short_bytes);
         let line = line * times * 0.9;
         let rate = long.rate().middle * times;
@@ -126,13 +124,13 @@ impl Look<'_, '_> {
         full: bool,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
-        let settles_s = settle(self.run.rtt).as_secs_f64();
+        let settles_s = settle(self.search.rtt).as_secs_f64();
         let mut aim = Aim::new([frames_s, held, line], full, settles_s, quiet);
         let mut best = None::<Measured>;
         for _ in 0..TRIES {
             let burst = aim.burst(frame_bytes);
             let seen = self.burst(burst)?;
-            let Some(report) = seen.report.bursts.first() else { return Ok(None) };
+            let Some(report) = seen.bursts.first() else { return Ok(None) };
             let fates = fates(report, None);
             if aim.meets_a_slower_line(report, &fates) {
                 continue;
@@ -173,13 +171,13 @@ impl Look<'_, '_> {
         long: &Measured,
         short: Option<&Measured>,
     ) -> Discovered {
-        let long_bytes = f64::from(self.frame_bytes);
+        let long_bytes = f64::from(self.search.frame_bytes);
         let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
         let charge = short.map_or(Charge { offset_bytes: nothing, layer: None }, |short| {
             let of = |one: &Measured| (f64::from(one.frame_bytes), one.rate());
             self.charge(of(short), of(long))
         });
-        let charged = self.charged(self.frame_bytes, &charge);
+        let charged = self.charged(self.search.frame_bytes, &charge);
         let mut cir = long.rate().scaled(8.0 * charged);
         let mut cbs = long.depth().scaled(charged);
         if let (Some(short), Some(_)) = (short, charge.layer) {
@@ -306,7 +304,7 @@ impl Aim {
             return true;
         }
         // The sender stood still, and the bucket won meanwhile.
-        let behind = measured.seen.report.bursts.first().map_or(Duration::ZERO, |one| one.behind);
+        let behind = measured.seen.bursts.first().map_or(Duration::ZERO, |one| one.behind);
         let is_late = behind.as_secs_f64() * measured.passes.middle > LATE_FRAMES;
         self.slower += u32::from(is_late);
         is_late
@@ -340,12 +338,11 @@ fn better(one: Within, other: Within) -> Within {
 }
 
 impl Measured {
-    fn of(frame_bytes: u32, seen: Seen, fates: Fates, quiet: &Quiet) -> Self {
+    fn of(frame_bytes: u32, seen: BurstsReport, fates: Fates, quiet: &Quiet) -> Self {
         let passes = fates.passes(quiet);
         let knee = fates.knee(quiet).frame;
-        let waited =
-            seen.report.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let behind = seen.report.bursts.first().map_or(Duration::ZERO, |report| report.behind);
+        let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
+        let behind = seen.bursts.first().map_or(Duration::ZERO, |report| report.behind);
         let uneven = quiet.range + behind.as_secs_f64();
         let fits =
             [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost, uneven));
@@ -453,9 +450,9 @@ fn arrival_spacing(report: &BurstReport) -> Option<f64> {
 }
 
 /// Code points of frames that came marked otherwise than the first of their burst.
-fn marked(seen: &Seen) -> Vec<Dscp> {
+fn marked(seen: &BurstsReport) -> Vec<Dscp> {
     let mut found = Vec::new();
-    for burst in &seen.report.bursts {
+    for burst in &seen.bursts {
         let plain = burst.arrived.first().and_then(|run| run.dscp);
         for dscp in burst.arrived.iter().filter_map(|run| run.dscp) {
             if Some(dscp) != plain && !found.contains(&dscp) {
@@ -469,7 +466,7 @@ fn marked(seen: &Seen) -> Vec<Dscp> {
 /// The excess bucket, by the frames that it marks.
 fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket> {
     let dscp = Some(*marked.first()?);
-    let fates = fates(long.seen.report.bursts.first()?, dscp);
+    let fates = fates(long.seen.bursts.first()?, dscp);
     let everything = SecondBucket { rate_bps: None, depth_bytes: None, dscp };
     if !fates.is_refused(&long.quiet) {
         return Some(everything);

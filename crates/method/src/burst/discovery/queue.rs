@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Abort, Charge, Discovered, Estimate, Lengths, Look, Quiet, bounds, slope};
+use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, bounds, slope};
 use crate::infer::bucket::Within;
 use crate::infer::rate::Kind;
 use crate::infer::train::Train;
@@ -41,21 +41,20 @@ pub(super) struct Held {
     may_wait: f64,
 }
 
-impl Look<'_, '_> {
+impl Look<'_> {
     pub(super) fn queue(
         &mut self,
         found: &Estimate,
         quiet: &Quiet,
         line_slot: Option<f64>,
-        lengths: &Lengths,
     ) -> Result<Discovered, Abort> {
-        let long_bytes = f64::from(self.frame_bytes);
+        let long_bytes = f64::from(self.search.frame_bytes);
         let long_s = found.bps / (8.0 * long_bytes);
-        let long = self.hold(self.frame_bytes, long_s, FASTER, quiet)?;
+        let long = self.hold(self.search.frame_bytes, long_s, FASTER, quiet)?;
         if let Some(long) = long.as_ref().filter(|long| long.is_of_a_policer(found, quiet)) {
             // What waited did so in front of something that drops.
             let bps = found.bps.min(long.frames_s.middle * 8.0 * long_bytes);
-            return self.policer(&Estimate { bps, ..*found }, quiet, line_slot, lengths);
+            return self.policer(&Estimate { bps, ..*found }, quiet, line_slot);
         }
         // A line that is hardly faster than a policer behind it queues what comes so fast.
         if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket()) {
@@ -64,17 +63,21 @@ impl Look<'_, '_> {
             let excess = SLOWLY - 1.0;
             let lasts = 1.3 * held.frames.middle / (excess * held.frames_s.middle) + 1.0;
             let slowly = match lasts < SLOWLY_MAX_S {
-                true => self.offer(self.frame_bytes, held.frames_s.middle, faster, lasts, quiet)?,
+                true => {
+                    self.offer(self.search.frame_bytes, held.frames_s.middle, faster, lasts, quiet)?
+                }
                 false => None,
             };
             if let Some(slowly) = slowly.filter(|slowly| slowly.is_of_a_policer(found, quiet)) {
                 let bps = slowly.frames_s.middle * 8.0 * long_bytes;
                 let kind = Kind::Policer;
                 let found = Estimate { bps, kind, ..*found };
-                return self.policer(&found, quiet, line_slot, lengths);
+                return self.policer(&found, quiet, line_slot);
             }
         }
-        let short_bytes = self.short_frame(lengths, 3.0 * found.bps / 8.0);
+        let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0) else {
+            return Ok(super::unknown(found));
+        };
         let short_s = long_s * long_bytes / f64::from(short_bytes);
         let short = self.hold(short_bytes, short_s, FASTER, quiet)?;
         let (Some(long), Some(short)) = (long, short) else { return Ok(super::unknown(found)) };
@@ -105,7 +108,7 @@ impl Look<'_, '_> {
     }
 
     fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
-        let charged = self.charged(self.frame_bytes, &charge);
+        let charged = self.charged(self.search.frame_bytes, &charge);
         Discovered::Shaper {
             rate_bps: bounds(long.frames_s.scaled(8.0 * charged)),
             charge,
@@ -152,7 +155,8 @@ impl Look<'_, '_> {
         lasts: f64,
         quiet: &Quiet,
     ) -> Result<Option<Held>, Abort> {
-        let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s));
+        let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
+        let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s)).min(limit);
         let queued = super::seconds(lasts * (offered / frames_s - 1.0)).min(QUEUED_MAX);
         let search = super::Search { frame_bytes, ..self.search };
         let mut finder = super::Finder::new(self.run, search);

@@ -24,7 +24,8 @@ fn throughput(found: Option<FrameRate>) -> Step {
         way: Way::Download,
         frame_bytes: FRAME_BYTES,
         found,
-        within: None,
+        at_least: None,
+        at_most: None,
         theoretical: Some(rate(100)),
         limit: Limit::Network,
         trials: Vec::new(),
@@ -169,7 +170,7 @@ fn of_a_step_without_a_figure_or_of_another_length_nothing_was_asked() {
 /// 79 % of the line were found, and up to `most` % are possible, where 80 % were asked.
 fn open_up_to(most: u64) -> Step {
     let Step::Throughput(found) = throughput(Some(rate(79))) else { unreachable!() };
-    Step::Throughput(Throughput { within: Some([rate(78), rate(most)]), ..found })
+    Step::Throughput(Throughput { at_most: Some(rate(most)), ..found })
 }
 
 #[test]
