@@ -215,6 +215,13 @@ pub struct Charge {
     pub layer: Option<(Layer, i32)>,
 }
 
+impl Charge {
+    /// What a frame of this length is charged, as far as that is known.
+    pub(crate) fn charged(&self, frame_bytes: f64) -> f64 {
+        frame_bytes + self.layer.map_or(0.0, |(_, bytes)| f64::from(bytes))
+    }
+}
+
 /// Bursts of different rates found a bucket equally deep, so that it is one, as far as they can tell.
 ///
 /// An excess bucket would have shown whose rate is from 5 to 95 % of both, behind a committed one of

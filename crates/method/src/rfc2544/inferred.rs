@@ -167,12 +167,8 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
         return Found::Nothing;
     }
     let line_l1 = discovery.line_l1;
-    let charged = |charge: &Charge| match charge.layer {
-        Some((_, bytes)) => f64::from(bytes),
-        None => 0.0,
-    };
     let limit = |kind, bps: &Bounds, charge: &Charge, held| {
-        let seconds = 8.0 * (frame_bytes + charged(charge));
+        let seconds = 8.0 * charge.charged(frame_bytes);
         let limit = Limit { kind, held, line_l1, ..Limit::seen(said, frame_bytes) };
         Found::Limit(Limit {
             frames_s: scaled(bps, 1.0 / seconds),

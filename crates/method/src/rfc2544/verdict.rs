@@ -85,7 +85,7 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
         Step::Throughput(found) if found.limit == Limit::PathMtu => {
             asks_of_length(plan, found.frame_bytes)
         }
-        Step::Throughput(found) => asks_throughput(criteria, found.frame_bytes),
+        Step::Throughput(found) => criteria.asked(found.frame_bytes).is_some(),
         Step::Latency(_) => criteria.latency.is_some(),
         Step::FrameLoss(_) => criteria.loss_percent.is_some(),
         Step::BackToBack(bursts) => criteria.burst_frames.is_some() && bursts.figures.is_some(),
@@ -95,11 +95,6 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let failure = failures(plan, place, step);
     let is_open = failure.as_ref().is_some_and(|reason| reason.code == THROUGHPUT_OPEN);
     (is_asked && !is_open).then_some(failure.is_none())
-}
-
-fn asks_throughput(criteria: &Criteria, frame_bytes: u32) -> bool {
-    let mut lengths = criteria.throughput.iter().map(|asked| asked.frame_bytes);
-    lengths.any(|bytes| bytes.is_none_or(|bytes| bytes == frame_bytes))
 }
 
 /// Whether anything is asked of frames of this length: by name, or of all lengths that somebody chose.

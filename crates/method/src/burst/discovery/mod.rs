@@ -206,8 +206,8 @@ impl Look<'_> {
         Ok(report.clone())
     }
 
-    /// The shortest frames of which the host sends so many bytes in a second in time; `None` where the
-    /// long ones are hardly longer.
+    /// The length of the shortest frames with which a host still sends this number of bytes a second in
+    /// time; `None` where the long frames are hardly longer.
     fn short_frame(&self, bytes_s: f64) -> Option<u32> {
         let most = self.search.frame_bytes * 2 / 3;
         let sent = (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32).max(SHORT_FRAME);
@@ -240,11 +240,6 @@ impl Look<'_> {
         let mut fitting = layers.iter().filter(fits);
         let layer = fitting.next().copied().filter(|_| fitting.next().is_none());
         Charge { offset_bytes: Bounds { estimate, at_least, at_most }, layer }
-    }
-
-    /// What a frame of such a length is charged, as far as that is known.
-    fn charged(&self, frame_bytes: u32, charge: &Charge) -> f64 {
-        f64::from(frame_bytes) + charge.layer.map_or(0.0, |(_, bytes)| f64::from(bytes))
     }
 }
 

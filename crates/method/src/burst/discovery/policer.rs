@@ -177,11 +177,11 @@ impl Look<'_> {
             let of = |one: &Measured| (f64::from(one.frame_bytes), one.rate());
             self.charge(of(short), of(long))
         });
-        let charged = self.charged(self.search.frame_bytes, &charge);
+        let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
         let mut cbs = long.depth().scaled(charged);
         if let (Some(short), Some(_)) = (short, charge.layer) {
-            let charged = self.charged(short.frame_bytes, &charge);
+            let charged = charge.charged(f64::from(short.frame_bytes));
             let (rate, depth) = (short.rate().scaled(8.0 * charged), short.depth().scaled(charged));
             cir = better(cir, rate);
             if short.was_full {

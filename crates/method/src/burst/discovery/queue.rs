@@ -108,7 +108,7 @@ impl Look<'_> {
     }
 
     fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
-        let charged = self.charged(self.search.frame_bytes, &charge);
+        let charged = charge.charged(f64::from(self.search.frame_bytes));
         Discovered::Shaper {
             rate_bps: bounds(long.frames_s.scaled(8.0 * charged)),
             charge,
