@@ -343,10 +343,10 @@ pub(crate) struct BurstsSenderHalf {
     pub(crate) slots: Vec<SenderSlot>,
 }
 
-/// Times count from the instant at which the burst was due. Five numbers in a message, which would
+/// Times count from the instant at which the burst was due. A message has the values alone, which would
 /// be three times as long with their names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u32, u32, u64, u64, u64)", into = "(u32, u32, u64, u64, u64)")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "SentNumbers", into = "SentNumbers")]
 pub(crate) struct SentBurst {
     pub(crate) burst: u32,
     pub(crate) sent_frames: u32,
@@ -354,17 +354,29 @@ pub(crate) struct SentBurst {
     pub(crate) until_ns: u64,
     /// The most that a frame of a paced burst was behind its rate.
     pub(crate) behind_ns: u64,
+    /// The curve on which the frames of a paced burst left: frames, and when they did.
+    pub(crate) departures: Vec<(u32, u64)>,
+    /// None of them left further from it,
+    pub(crate) within_ns: u64,
+    /// but those that may have left up to an instant: the first one, how many they are, and until when.
+    pub(crate) slow: Vec<(u32, u32, u64)>,
 }
 
-impl From<(u32, u32, u64, u64, u64)> for SentBurst {
-    fn from((burst, sent_frames, from_ns, until_ns, behind_ns): (u32, u32, u64, u64, u64)) -> Self {
-        Self { burst, sent_frames, from_ns, until_ns, behind_ns }
+type SentNumbers = (u32, u32, u64, u64, u64, Vec<(u32, u64)>, u64, Vec<(u32, u32, u64)>);
+
+impl From<SentNumbers> for SentBurst {
+    fn from(numbers: SentNumbers) -> Self {
+        let (burst, sent_frames, from_ns, until_ns, behind_ns, departures, within_ns, slow) =
+            numbers;
+        Self { burst, sent_frames, from_ns, until_ns, behind_ns, departures, within_ns, slow }
     }
 }
 
-impl From<SentBurst> for (u32, u32, u64, u64, u64) {
+impl From<SentBurst> for SentNumbers {
     fn from(sent: SentBurst) -> Self {
-        (sent.burst, sent.sent_frames, sent.from_ns, sent.until_ns, sent.behind_ns)
+        let SentBurst { burst, sent_frames, from_ns, until_ns, behind_ns, .. } = sent;
+        let (departures, within_ns, slow) = (sent.departures, sent.within_ns, sent.slow);
+        (burst, sent_frames, from_ns, until_ns, behind_ns, departures, within_ns, slow)
     }
 }
 

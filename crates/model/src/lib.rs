@@ -36,9 +36,9 @@ pub use frames_report::{
     LossySecond, SentBy, TraceSlice,
 };
 pub use observation::{
-    ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Emulation, FlowReport,
-    HostFacts, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample, TcpReport,
-    TesterHealth,
+    ArrivedRun, BurstReport, BurstsReport, Clocks, ConnectionReport, Departure, Emulation,
+    FlowReport, HostFacts, Observation, ProbedBy, ProbesReport, Receiver, RttSummary, Sample,
+    SlowCall, TcpReport, TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
 pub use testbed::{Abort, Event, Testbed};

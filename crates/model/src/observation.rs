@@ -180,6 +180,21 @@ pub struct BurstReport {
     /// it. None where the burst has no rate.
     #[serde(rename = "behind_ns", with = "nanos", default)]
     pub behind: Duration,
+    /// The curve on which the frames left, from the first frame to the last; empty where the burst has
+    /// no rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub departures: Vec<Departure>,
+    /// No frame left further from that curve than this, but those of slow calls.
+    #[serde(
+        rename = "departures_within_ns",
+        with = "nanos",
+        default,
+        skip_serializing_if = "Duration::is_zero"
+    )]
+    pub departures_within: Duration,
+    /// In the order of their frames.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow_calls: Vec<SlowCall>,
     /// The frames that arrived, in the order of their numbers. Of a trial with very many runs the
     /// last ones are left out: then they have fewer frames together than were received.
     pub arrived: Vec<ArrivedRun>,
@@ -190,6 +205,28 @@ impl BurstReport {
     pub fn arrived_in(&self) -> Option<Duration> {
         self.arrived.last()?.until.checked_sub(self.arrived.first()?.from)
     }
+}
+
+/// A frame of a burst and when it left; those up to the next one that is told of left evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departure {
+    /// Its number in the burst, from 0.
+    pub frame: u32,
+    /// As [`BurstReport::sent_from`].
+    #[serde(rename = "at_ns", with = "nanos")]
+    pub at: Duration,
+}
+
+/// Successive frames that the sender gave to its kernel by one call which took long: each of them left
+/// between what the curve of departures says and the end of that call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowCall {
+    /// The number of its first frame in the burst, from 0.
+    pub first: u32,
+    pub frames: u32,
+    /// As [`BurstReport::sent_from`].
+    #[serde(rename = "until_ns", with = "nanos")]
+    pub until: Duration,
 }
 
 /// Successive frames of a burst that all arrived, with the same code point.

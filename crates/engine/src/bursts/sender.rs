@@ -1,11 +1,12 @@
 //! The end that sends: each burst when it is due, as fast as the host can or at its exact rate.
 
+use std::cmp::Reverse;
 use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use fp_model::{BurstSpacing, BurstsLoad, Rate, Time, Timing};
-use fp_net::stream::{BURST_LATENESS_MAX, MovedBursts};
+use fp_model::{BurstSpacing, BurstsLoad, Departure, Rate, Time, Timing};
+use fp_net::stream::{BURST_LATENESS_MAX, DepartureCurve, MovedBursts};
 
 use super::{Plan, frame_bits_l1, frames_per_second, warmth};
 use crate::frames::{HEAD_BYTES, Head, HeadBytes, Stream};
@@ -68,14 +69,11 @@ pub(crate) fn send(
             seen[slots.at(at)].sent_bytes += u64::from(frames) * u64::from(load.frame_bytes);
             sent_frames += frames;
         })?;
-        if let Some(Span { from, until, behind }) = left {
-            let [from, until] = [from, until].map(|at| at.since(due));
+        if let Some(left) = left {
             if load.spacing == BurstSpacing::Apart {
-                moved.after(from, until);
+                moved.after(left.from.since(due), left.until.since(due));
             }
-            let [from_ns, until_ns, behind_ns] =
-                [from, until, behind].map(|time| time.as_nanos() as u64);
-            bursts.push(SentBurst { burst, sent_frames, from_ns, until_ns, behind_ns });
+            bursts.push(left.of(burst, sent_frames, due));
         }
     }
     while let Some((slot, _)) = slots.close_by(slots.last_end()) {
@@ -94,12 +92,90 @@ fn run_on_time(load: &BurstsLoad) -> Option<Promptly> {
     (lasts <= REAL_TIME_BURST_MAX && lasts <= load.period / 4).then(Promptly::run)
 }
 
-/// When the first and the last frame of a burst left, and the most that one was behind its rate.
-#[derive(Clone, Copy, Debug)]
-struct Span {
+/// When the frames of a burst left.
+#[derive(Clone, Debug)]
+struct Left {
     from: Time,
     until: Time,
+    /// The most that one was behind the rate.
     behind: Duration,
+    /// Since `from`, of a burst with a rate.
+    curve: Option<DepartureCurve>,
+    /// What the fastest call took for each of its frames.
+    fastest: Duration,
+    calls: u32,
+    slow: Vec<SlowCall>,
+}
+
+/// Frames that left in a call of the kernel that took long: nobody knows when in that time they did.
+#[derive(Clone, Copy, Debug)]
+struct SlowCall {
+    first: u32,
+    frames: u32,
+    /// Since the first frame of the burst left.
+    until: Duration,
+    /// What it took beyond the time of as many frames of the fastest call.
+    excess: Duration,
+}
+
+impl Left {
+    /// One call of this number is told of at most, the slowest ones.
+    const CALLS_FOR_A_SLOW_ONE: usize = 10;
+
+    fn new(from: Time, pace: Pace) -> Self {
+        let (behind, fastest) = (Duration::ZERO, Duration::MAX);
+        let (curve, slow) = (pace.curve(), Vec::new());
+        Self { from, until: from, behind, curve, fastest, calls: 0, slow }
+    }
+
+    /// By one call that began at `now` and ended at `until`, frames left from the `first` one on.
+    fn add(&mut self, (first, frames): (u32, u32), now: Time, until: Time, pace: Pace) {
+        // A frame alone leaves as its call begins, the last of several as it ends.
+        self.until = if frames == 1 { now } else { until };
+        let (began, ended) = (now.since(self.from), until.since(self.from));
+        self.behind = self.behind.max(pace.behind(first, began));
+        let Some(curve) = &mut self.curve else { return };
+        self.calls += 1;
+        self.fastest = self.fastest.min((ended - began) / frames);
+        let quick = self.fastest * frames;
+        let excess = (ended - began).saturating_sub(quick);
+        let is_slow = excess > curve.within();
+        curve.left(first, began);
+        if frames > 1 {
+            curve.left(first + frames - 1, if is_slow { began + quick } else { ended });
+        }
+        if is_slow {
+            self.slow.push(SlowCall { first, frames, until: ended, excess });
+        }
+    }
+
+    /// With times since the burst was due.
+    fn of(mut self, burst: u32, sent_frames: u32, due: Time) -> SentBurst {
+        let from = self.from.since(due);
+        let ns = |time: Duration| time.as_nanos() as u64;
+        let mut sent = SentBurst {
+            burst,
+            sent_frames,
+            from_ns: ns(from),
+            until_ns: ns(self.until.since(due)),
+            behind_ns: ns(self.behind),
+            ..SentBurst::default()
+        };
+        if let Some(curve) = self.curve {
+            let told = self.calls as usize / Self::CALLS_FOR_A_SLOW_ONE + 1;
+            self.slow.sort_unstable_by_key(|call| Reverse(call.excess));
+            let beyond = self.slow.get(told).map_or(Duration::ZERO, |call| call.excess);
+            self.slow.truncate(told);
+            self.slow.sort_unstable_by_key(|call| call.first);
+            let (departures, within) = curve.into_departures();
+            let departure = |left: &Departure| (left.frame, ns(from + left.at));
+            let slow = |call: &SlowCall| (call.first, call.frames, ns(from + call.until));
+            sent.departures = departures.iter().map(departure).collect();
+            sent.slow = self.slow.iter().map(slow).collect();
+            sent.within_ns = ns(within.max(beyond));
+        }
+        sent
+    }
 }
 
 struct BurstSender<'a> {
@@ -176,8 +252,8 @@ impl<'a> BurstSender<'a> {
         first: u64,
         began: Time,
         sent: &mut dyn FnMut(Time, u32),
-    ) -> Result<Option<Span>, FrameError> {
-        let (mut next, mut now, mut span) = (0, began, None);
+    ) -> Result<Option<Left>, FrameError> {
+        let (mut next, mut now, mut all) = (0, began, None);
         while next < self.frames && now < self.over_at {
             let due = self.pace.due_by(now.since(began) + self.pace.ahead).min(self.frames);
             let at_once = due.saturating_sub(next).clamp(1, SEGMENTS_MAX as u32);
@@ -188,18 +264,16 @@ impl<'a> BurstSender<'a> {
                 *place = head.marked(self.mark);
             }
             let left = self.send_frames(&heads[..at_once as usize])?;
-            // A frame alone leaves as its call begins, the last of several as it ends.
-            let until = if at_once == 1 { now } else { clock::now() };
+            let until = clock::now();
             if left > 0 {
                 sent(now, left);
-                let behind = self.pace.behind(next, now.since(began));
-                let span: &mut Span = span.get_or_insert(Span { from: now, until, behind });
-                (span.until, span.behind) = (until, span.behind.max(behind));
+                let all: &mut Left = all.get_or_insert_with(|| Left::new(now, self.pace));
+                all.add((next, left), now, until, self.pace);
             }
             next += at_once;
             now = wait_until(began + self.pace.offset(next), self.lease)?;
         }
-        Ok(span)
+        Ok(all)
     }
 
     /// How many of the frames left; those for which the host has no room for long are given up.
@@ -276,6 +350,7 @@ struct Pace {
     frame_bits: u64,
     /// `None`: all at once.
     bps: Option<u64>,
+    bursts: u32,
     /// Frames that will be due so soon share the call of the one that is: while the kernel cuts and
     /// sends them one after the other, about as fast as they are due, their time comes.
     ahead: Duration,
@@ -288,7 +363,12 @@ impl Pace {
 
     fn new(load: &BurstsLoad) -> Self {
         let bps = load.rate_l1.map(Rate::as_bps);
-        let alone = Self { frame_bits: frame_bits_l1(load), bps, ahead: Duration::ZERO };
+        let alone = Self {
+            frame_bits: frame_bits_l1(load),
+            bps,
+            bursts: load.bursts,
+            ahead: Duration::ZERO,
+        };
         let keeps_up = alone.offset(1) >= Self::ALONE;
         Self { ahead: if keeps_up { Duration::ZERO } else { Self::AHEAD }, ..alone }
     }
@@ -298,6 +378,11 @@ impl Pace {
         let Some(bps) = self.bps else { return Duration::ZERO };
         let bits_ns = u128::from(frame) * u128::from(self.frame_bits) * 1_000_000_000;
         Duration::from_nanos(bits_ns.div_ceil(bps.into()) as u64)
+    }
+
+    /// What a burst draws on, if it has a rate.
+    fn curve(self) -> Option<DepartureCurve> {
+        self.bps.map(|_| DepartureCurve::new(self.offset(1), self.bursts))
     }
 
     /// By how much a frame is late that leaves when so much time has passed; never without a rate.
@@ -326,8 +411,12 @@ mod tests {
     #[test]
     fn frames_at_a_gigabit_are_due_every_12_304_ns() {
         // 1518 bytes and 20 more are 12,304 bits, one nanosecond each; 84 bytes are 672 bits.
-        let pace =
-            |frame_bits| Pace { frame_bits, bps: Some(1_000_000_000), ahead: Duration::ZERO };
+        let pace = |frame_bits| Pace {
+            frame_bits,
+            bps: Some(1_000_000_000),
+            bursts: 1,
+            ahead: Duration::ZERO,
+        };
         assert_eq!(pace(12_304).offset(41), Duration::from_nanos(41 * 12_304));
         assert_eq!(pace(672).offset(999), Duration::from_nanos(671_328));
         assert_eq!(pace(672).due_by(Duration::from_nanos(671)), 1);
@@ -341,7 +430,7 @@ mod tests {
             bps in 1_000_u64..1_000_000_000_000,
             frame in 1_u32..1_000_000,
         ) {
-            let pace = Pace { frame_bits, bps: Some(bps), ahead: Duration::ZERO };
+            let pace = Pace { frame_bits, bps: Some(bps), bursts: 1, ahead: Duration::ZERO };
             let offset = pace.offset(frame);
             prop_assert!(pace.due_by(offset) > frame);
             prop_assert!(pace.due_by(offset - Duration::from_nanos(1)) <= frame);

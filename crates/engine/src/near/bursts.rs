@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fp_model::{ArrivedRun, BurstReport, BurstsLoad};
+use fp_model::{ArrivedRun, BurstReport, BurstsLoad, Departure, SlowCall};
 
 use crate::half::{ReceivedBurst, ReceivedRun, SentBurst};
 
@@ -37,6 +37,9 @@ pub(super) fn burst_reports(
             sent_from: Duration::from_nanos(sent.from_ns),
             sent_until: Duration::from_nanos(sent.until_ns),
             behind: Duration::from_nanos(sent.behind_ns),
+            departures: departures(sent),
+            departures_within: Duration::from_nanos(sent.within_ns),
+            slow_calls: slow_calls(sent),
             arrived: arrived.runs.iter().map(|run| moved(run, later_ns)).collect(),
         }
     };
@@ -51,7 +54,44 @@ fn are_asked_for(load: &BurstsLoad, sent: &[SentBurst]) -> bool {
                 && (1..=load.frames_per_burst).contains(&sent.sent_frames)
                 && (sent.from_ns..=TIME_NS_MAX).contains(&sent.until_ns)
                 && sent.behind_ns <= TIME_NS_MAX
+                && sent.within_ns <= TIME_NS_MAX
+                && are_a_curve(load, &sent.departures)
+                && are_calls(load, &sent.slow).unwrap_or(false)
         })
+}
+
+fn are_a_curve(load: &BurstsLoad, departures: &[(u32, u64)]) -> bool {
+    let forwards = departures.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 <= two[1].1);
+    let ends =
+        |(frame, at_ns): &(u32, u64)| *frame < load.frames_per_burst && *at_ns <= TIME_NS_MAX;
+    forwards && departures.last().is_none_or(ends)
+}
+
+/// Whether calls are in order and within the burst; `None` where a sum is beyond all numbers.
+fn are_calls(load: &BurstsLoad, slow: &[(u32, u32, u64)]) -> Option<bool> {
+    let mut next = 0;
+    for (first, frames, until_ns) in slow {
+        if *first < next || *frames == 0 || *until_ns > TIME_NS_MAX {
+            return Some(false);
+        }
+        next = first.checked_add(*frames)?;
+    }
+    Some(next <= load.frames_per_burst)
+}
+
+fn slow_calls(sent: &SentBurst) -> Vec<SlowCall> {
+    let call = |(first, frames, until_ns): &(u32, u32, u64)| SlowCall {
+        first: *first,
+        frames: *frames,
+        until: Duration::from_nanos(*until_ns),
+    };
+    sent.slow.iter().map(call).collect()
+}
+
+fn departures(sent: &SentBurst) -> Vec<Departure> {
+    let departure =
+        |(frame, at_ns): &(u32, u64)| Departure { frame: *frame, at: Duration::from_nanos(*at_ns) };
+    sent.departures.iter().map(departure).collect()
 }
 
 fn have_arrived(load: &BurstsLoad, received: &[ReceivedBurst]) -> bool {
@@ -113,7 +153,16 @@ mod tests {
     };
 
     fn sent(burst: u32) -> SentBurst {
-        SentBurst { burst, sent_frames: 42, from_ns: 2_000, until_ns: 507_000, behind_ns: 3_000 }
+        SentBurst {
+            burst,
+            sent_frames: 42,
+            from_ns: 2_000,
+            until_ns: 507_000,
+            behind_ns: 3_000,
+            departures: vec![(0, 2_000), (41, 507_000)],
+            within_ns: 700,
+            slow: vec![(7, 2, 90_000)],
+        }
     }
 
     fn run(first: u32, frames: u32, from_ns: i64, until_ns: i64) -> ReceivedRun {
@@ -135,6 +184,11 @@ mod tests {
         assert_eq!(arrived.arrived[1].from, Duration::from_micros(21));
         assert_eq!(arrived.sent_until, Duration::from_micros(507));
         assert_eq!(arrived.behind, Duration::from_micros(3));
+        let last = Departure { frame: 41, at: Duration::from_micros(507) };
+        assert_eq!(arrived.departures.last(), Some(&last));
+        assert_eq!(arrived.departures_within, Duration::from_nanos(700));
+        let until = Duration::from_micros(90);
+        assert_eq!(arrived.slow_calls, [SlowCall { first: 7, frames: 2, until }]);
     }
 
     #[test]
@@ -158,6 +212,8 @@ mod tests {
         let for_ever = SentBurst { until_ns: u64::MAX, ..sent(0) };
         let behind_all = SentBurst { behind_ns: u64::MAX, ..sent(0) };
         let too_many = SentBurst { sent_frames: 43, ..sent(0) };
+        let curved = |departures| SentBurst { departures, ..sent(0) };
+        let slow = |slow| SentBurst { slow, ..sent(0) };
         for sent in [
             vec![sent(3)],
             vec![sent(1), sent(1)],
@@ -165,6 +221,16 @@ mod tests {
             vec![for_ever],
             vec![behind_all],
             vec![too_many],
+            vec![SentBurst { within_ns: u64::MAX, ..sent(0) }],
+            vec![curved(vec![(0, 0), (42, 1)])],
+            vec![curved(vec![(0, 0), (0, 1)])],
+            vec![curved(vec![(0, 1), (1, 0)])],
+            vec![curved(vec![(0, u64::MAX)])],
+            vec![slow(vec![(0, 0, 0)])],
+            vec![slow(vec![(0, 2, 0), (1, 1, 0)])],
+            vec![slow(vec![(41, 2, 0)])],
+            vec![slow(vec![(1, u32::MAX, 0)])],
+            vec![slow(vec![(0, 1, u64::MAX)])],
         ] {
             assert_eq!(burst_reports(&LOAD, &sent, &[]), None, "{sent:?}");
         }

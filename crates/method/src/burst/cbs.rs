@@ -282,8 +282,8 @@ mod tests {
             received_frames: 10 - lost,
             sent_from: at(sent_late_us),
             sent_until: at(sent_late_us + 73),
-            behind: Duration::ZERO,
             arrived: vec![run],
+            ..BurstReport::default()
         }
     }
 

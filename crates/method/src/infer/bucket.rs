@@ -8,13 +8,17 @@
 //! refused ones seem to have fitted. What costs least is the bucket, and all that costs no more is its
 //! interval.
 //!
-//! Only times of departure enter: what respaces frames behind the bucket changes nothing. Where a sender
-//! or a forwarder in front of the bucket is not as even as planned, a frame meets the bucket up to a
-//! time `e` earlier or later, and with a deficit that is up to `f·e` frames off. The slack `f·e` is the
-//! smallest with which the bucket explains the train, and no more than the delays of the path leave room
-//! for; the depth is known no better than to it.
+//! Only times of departure enter: what respaces frames behind the bucket changes nothing, and where the
+//! sender was not as even as planned its own times say when. Where a forwarder in front of the bucket
+//! is not even, or the times of the sender are not known exactly, a frame meets the bucket up to a time
+//! `e` earlier or later, and with a deficit that is up to `f·e` frames off. The slack `f·e` is the
+//! smallest with which the bucket explains the train, and no more than the delays of the path and those
+//! times leave room for; the depth is known no better than to it.
 
+use alloc::vec;
 use alloc::vec::Vec;
+
+use fp_model::{BurstReport, Departure};
 
 use super::rate::Quiet;
 use super::train::CLOCKS_APART;
@@ -28,12 +32,32 @@ pub(crate) enum Fate {
     Elsewhere,
 }
 
-/// A train of frames at even distances, which begins with a bucket that is full.
+/// A train of frames which begins with a bucket that is full.
 #[derive(Clone, Debug)]
 pub(crate) struct Fates {
     pub(crate) of: Vec<Fate>,
-    /// Seconds from one frame to the next.
-    pub(crate) spacing: f64,
+    /// Seconds since the first frame left,
+    pub(crate) left: Vec<f64>,
+    /// and by how many of them later each of them may have left.
+    pub(crate) late: Vec<f64>,
+}
+
+/// When each frame of a burst left, in seconds since the first one did: evenly where its sender does not
+/// tell.
+pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
+    let from = report.sent_from;
+    let ends = |frame, at| Departure { frame, at };
+    let even = [ends(0, from), ends(report.sent_frames.saturating_sub(1), report.sent_until)];
+    let curve = if report.departures.is_empty() { &even } else { report.departures.as_slice() };
+    let mut left = Vec::with_capacity(report.sent_frames as usize);
+    for (one, next) in curve.iter().zip(curve.iter().skip(1)) {
+        let [at, until] = [one, next].map(|knot| knot.at.as_secs_f64() - from.as_secs_f64());
+        let slot = (until - at) / f64::from((next.frame - one.frame).max(1));
+        left.extend((one.frame..next.frame).map(|frame| at + slot * f64::from(frame - one.frame)));
+    }
+    let last = curve.last().map_or(0.0, |knot| knot.at.saturating_sub(from).as_secs_f64());
+    left.resize(report.sent_frames as usize, last);
+    left
 }
 
 /// Where frames are lost that the bucket has tokens for.
@@ -108,7 +132,37 @@ pub(crate) struct Knee {
     pub(crate) arrived: f64,
 }
 
+/// By how many seconds later than its departure each frame of a burst may have left.
+pub(crate) fn lateness(report: &BurstReport, left: &[f64]) -> Vec<f64> {
+    let mut late = vec![0.0; left.len()];
+    for call in &report.slow_calls {
+        let until = call.until.saturating_sub(report.sent_from).as_secs_f64();
+        let frames = late.iter_mut().zip(left).skip(call.first as usize);
+        for (late, left) in frames.take(call.frames as usize) {
+            *late = (until - left).max(0.0);
+        }
+    }
+    late
+}
+
+/// How far from its curve of departures a frame may have left, in seconds.
+pub(crate) fn unsure(report: &BurstReport) -> f64 {
+    let known = !report.departures.is_empty();
+    let most = if known { report.departures_within } else { report.behind };
+    most.as_secs_f64()
+}
+
 impl Fates {
+    /// Seconds from one frame to the next, in the mean.
+    pub(crate) fn spacing(&self) -> f64 {
+        self.at(self.left.len().saturating_sub(1)) / (self.left.len().max(2) - 1) as f64
+    }
+
+    /// When a frame left.
+    pub(crate) fn at(&self, frame: usize) -> f64 {
+        self.left.get(frame).copied().unwrap_or(0.0)
+    }
+
     pub(crate) fn count(&self, fate: Fate) -> f64 {
         self.of.iter().filter(|one| **one == fate).count() as f64
     }
@@ -142,9 +196,10 @@ impl Fates {
     /// standard errors of the losses.
     pub(crate) fn passes(&self, quiet: &Quiet) -> Within {
         let knee = self.knee(quiet).frame;
-        let behind = &self.of[knee + (self.of.len() - knee) / 8..];
+        let from = knee + (self.of.len() - knee) / 8;
+        let behind = &self.of[from..];
         let arrived = behind.iter().filter(|fate| **fate == Fate::Arrived).count() as f64;
-        let lasts = behind.len() as f64 * self.spacing;
+        let lasts = self.at(self.left.len().saturating_sub(1)) - self.at(from) + self.spacing();
         let off = 2.0 + 3.0 * libm::sqrt(arrived * quiet.loss_at_most() * quiet.spread());
         let middle = arrived / lasts;
         Within {
@@ -178,15 +233,16 @@ impl Fates {
 
     /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
     fn pass(&self, frames_s: f64, b: f64, lost: Lost, slack: f64) -> Way {
-        let won = frames_s * self.spacing;
-        let mut deficit = 0.0_f64;
+        let (mut deficit, mut before) = (0.0_f64, 0.0);
         let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
-        for fate in &self.of {
-            deficit = (deficit - won).max(0.0);
+        for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
+            deficit = (deficit - frames_s * (at - before)).max(0.0);
+            before = *at;
             match fate {
                 Fate::Arrived => {
                     deficit += 1.0;
                     way.granted += 1;
+                    let slack = slack + frames_s * late;
                     if deficit > b + slack {
                         way.owed += deficit - (b + slack);
                         deficit = b + slack;
@@ -232,7 +288,7 @@ impl Fates {
         slack: f64,
     ) -> Option<Bucket> {
         let knee = self.knee(quiet);
-        let at = knee.frame as f64 * self.spacing;
+        let (at, spacing) = (self.at(knee.frame), self.spacing());
         let missing = knee.frame as f64 - knee.arrived;
         let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
         let mut b = (taken - rates.middle * at).max(1.0) + by;
@@ -274,8 +330,8 @@ impl Fates {
         // When a bucket has won a frame is known to the distance of two that are sent, and to the slack,
         // at both ends of what was refused; and two clocks are apart.
         let slots = 1.0 / (self.of.len() - knee.frame).max(1) as f64;
-        let rate_off = frames_s * (slots + CLOCKS_APART) + 2.0 * slack * slots / self.spacing;
-        let off = frames_s * self.spacing + way.owed + rate_off * at + slack;
+        let rate_off = frames_s * (slots + CLOCKS_APART) + 2.0 * slack * slots / spacing;
+        let off = frames_s * spacing + way.owed + rate_off * at + slack;
         let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
         Some(Bucket {
             frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
@@ -294,10 +350,10 @@ impl Fates {
     /// is empty, in frames: what it held less what was lost of it.
     pub(crate) fn intercept(&self, frames_s: f64) -> f64 {
         let (mut arrived, mut sum, mut count) = (0.0, 0.0, 0.0);
-        for (place, fate) in self.of.iter().enumerate() {
+        for ((place, fate), at) in self.of.iter().enumerate().zip(&self.left) {
             arrived += f64::from(u8::from(*fate == Fate::Arrived));
             if place >= self.of.len() / 2 {
-                sum += arrived - frames_s * place as f64 * self.spacing;
+                sum += arrived - frames_s * at;
                 count += 1.0;
             }
         }
@@ -369,13 +425,21 @@ fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f6
 
 #[cfg(test)]
 mod tests {
+    use fp_model::SlowCall;
+
     use super::*;
 
     /// A train of `frames` through a bucket; one in `every` is lost, before it or behind it.
     fn train(frames: u32, spacing: f64, (rate, b): (f64, f64), every: u32, lost: Lost) -> Fates {
-        let mut tokens = b;
-        let fate = |number: u32| {
-            tokens = (tokens + rate * spacing * f64::from(u8::from(number > 0))).min(b);
+        let left = (0..frames).map(|number| f64::from(number) * spacing).collect();
+        through(left, (rate, b), every, lost)
+    }
+
+    fn through(left: Vec<f64>, (rate, b): (f64, f64), every: u32, lost: Lost) -> Fates {
+        let (mut tokens, mut before) = (b, 0.0);
+        let fate = |(number, at): (u32, &f64)| {
+            tokens = (tokens + rate * (at - before)).min(b);
+            before = *at;
             let drawn = number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 7;
             let is_lost = every > 0 && drawn.is_multiple_of(every);
             if is_lost && lost == Lost::Before || tokens < 1.0 {
@@ -384,7 +448,8 @@ mod tests {
             tokens -= 1.0;
             if is_lost { Fate::Missing } else { Fate::Arrived }
         };
-        Fates { of: (0..frames).map(fate).collect(), spacing }
+        let late = vec![0.0; left.len()];
+        Fates { of: (0..).zip(&left).map(fate).collect(), left, late }
     }
 
     fn off(found: Within, truth: f64) -> f64 {
@@ -403,6 +468,77 @@ mod tests {
             assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
             assert!(off(fit.frames, b) < 0.02, "{fit:?}");
         }
+    }
+
+    #[test]
+    fn a_sender_that_stops_and_makes_up_for_it_finds_the_same_bucket() {
+        // Of each 550 µs it stands still for 400, and sends what is due then within the next 100.
+        let quiet = Quiet::that_lost(1000.0, 0.0);
+        let late = |number: u32| {
+            let due = f64::from(number) * 1e-5;
+            let round = libm::floor(due / 550e-6) * 550e-6;
+            due.max(round + 400e-6 + (due - round) / 4.0)
+        };
+        for (rate, b) in [(33_333.0, 40.3), (21_000.0, 300.7)] {
+            let left = (0..10_000).map(|number| late(number) - late(0)).collect();
+            let fates = through(left, (rate, b), 0, Lost::Behind);
+            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
+            assert!(fit.is_likely(&quiet), "{fit:?}");
+            assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
+            assert!(off(fit.frames, b) < 0.02, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_left_at_an_unknown_time_of_a_call_contradicts_no_bucket() {
+        // Each 400th frame left 5 ms after its call began, when the bucket had won five more frames;
+        // those after it made up for it.
+        let quiet = Quiet::that_lost(1000.0, 0.0);
+        let due = |number: u32| f64::from(number) * 1e-4;
+        let ends = |number: u32| due(number - number % 400) + 5e-3;
+        let left = (0..10_000).map(|number| due(number).max(ends(number)) - ends(0)).collect();
+        let mut fates = through(left, (1000.0, 40.3), 0, Lost::Behind);
+        for (number, left) in (0..).zip(&mut fates.left) {
+            if number > 0 && number % 400 == 0 {
+                *left = due(number) - ends(0);
+            }
+        }
+        let told =
+            |fates: &Fates| fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
+        assert!(!told(&fates).is_likely(&quiet));
+        fates.late = (0..10_000).map(|number| if number % 400 == 0 { 5e-3 } else { 0.0 }).collect();
+        let fit = told(&fates);
+        assert!(fit.is_likely(&quiet), "{fit:?}");
+        assert!(off(fit.frames_s, 1000.0) < 1e-3, "{fit:?}");
+        assert!(off(fit.frames, 40.3) < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn departures_are_read_from_their_curve_and_are_even_without_one() {
+        let micros = core::time::Duration::from_micros;
+        let report = BurstReport {
+            sent_frames: 5,
+            sent_from: micros(10),
+            sent_until: micros(50),
+            ..BurstReport::default()
+        };
+        let in_micros = |report: &BurstReport| -> Vec<u64> {
+            departures(report).iter().map(|at| libm::round(at * 1e6) as u64).collect()
+        };
+        assert_eq!(in_micros(&report), [0, 10, 20, 30, 40]);
+        let knots = [(0, 10), (1, 40), (4, 52)];
+        let knots = knots.into_iter().map(|(frame, at)| Departure { frame, at: micros(at) });
+        let curved = BurstReport { departures: knots.collect(), ..report.clone() };
+        assert_eq!(in_micros(&curved), [0, 30, 34, 38, 42]);
+        let slow_calls = vec![SlowCall { first: 1, frames: 2, until: micros(50) }];
+        let late = lateness(&BurstReport { slow_calls, ..curved.clone() }, &departures(&curved));
+        let late: Vec<u64> = late.iter().map(|at| libm::round(at * 1e6) as u64).collect();
+        assert_eq!(late, [0, 10, 6, 0, 0]);
+        assert_eq!(
+            in_micros(&BurstReport { sent_frames: 1, sent_until: micros(10), ..report }),
+            [0]
+        );
+        assert_eq!(in_micros(&BurstReport::default()), []);
     }
 
     #[test]

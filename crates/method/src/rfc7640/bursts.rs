@@ -357,8 +357,8 @@ mod tests {
             received_frames: 4,
             sent_from: Duration::from_micros(2),
             sent_until: Duration::from_micros(42),
-            behind: Duration::ZERO,
             arrived: vec![run(0, 3, 102, 122), run(4, 1, 162, 162)],
+            ..BurstReport::default()
         }
     }
 

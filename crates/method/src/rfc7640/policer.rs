@@ -252,8 +252,8 @@ mod tests {
             received_frames: 11,
             sent_from: micros(0),
             sent_until: micros(50),
-            behind: micros(0),
             arrived: vec![run],
+            ..BurstReport::default()
         };
         assert_eq!((sent_in(&burst), received_in(&burst)), (Some(micros(50)), Some(micros(100))));
         let lossy = BurstReport { received_frames: 10, ..burst };

@@ -12,7 +12,7 @@ use crate::sim::host::{End, Layer};
 use crate::sim::identity::Identity;
 use crate::sim::network::{Network, Packet, Sleeper};
 use crate::sim::series::{Seen, Series};
-use crate::stream::{BURST_LATENESS_MAX, MovedBursts};
+use crate::stream::{BURST_LATENESS_MAX, DepartureCurve, MovedBursts};
 
 /// Frames that are overdue leave together, as many as the kernel cuts from one call of the engine.
 const TOGETHER_MAX: usize = 64;
@@ -31,6 +31,8 @@ pub(crate) struct BurstFlow {
     /// When the first frame of the current burst left, by the sender's clock.
     began: Time,
     moved: MovedBursts,
+    /// When the frames of the current burst left, since it was due.
+    curve: Option<DepartureCurve>,
     /// What arrived of each burst that was sent.
     arrived: Vec<Vec<Run>>,
     stopped: bool,
@@ -65,6 +67,7 @@ impl BurstFlow {
             sequence: 0,
             began: Time::ZERO,
             moved: MovedBursts::default(),
+            curve: None,
             arrived: Vec::new(),
             stopped: false,
             series: Series::default(),
@@ -160,8 +163,15 @@ impl BurstFlow {
         let left_at = now.since(self.due(burst));
         if self.report.bursts.last().is_none_or(|report| report.burst != burst) {
             let begun = BurstReport { burst, sent_from: left_at, ..BurstReport::default() };
+            self.close_curve();
             self.report.bursts.push(begun);
             self.arrived.push(Vec::new());
+            let slot = self.lasts(1);
+            let curve = |_| DepartureCurve::new(slot, self.load.bursts);
+            self.curve = self.load.rate_l1.map(curve);
+        }
+        if let Some(curve) = &mut self.curve {
+            curve.left(frame, left_at);
         }
         let behind = match self.load.rate_l1 {
             Some(_) => now.since(self.left_by(frame)),
@@ -209,7 +219,8 @@ impl BurstFlow {
 
     /// As the engine's near end joins the halves: where frames would have arrived before they left,
     /// by two clocks, all arrivals are moved by as much.
-    pub(crate) fn into_report(self) -> BurstsReport {
+    pub(crate) fn into_report(mut self) -> BurstsReport {
+        self.close_curve();
         let pairs = || self.report.bursts.iter().zip(&self.arrived);
         let too_early_ns = pairs().filter_map(|(burst, runs)| {
             let first = runs.iter().map(|run| run.from_ns).min()?;
@@ -222,6 +233,13 @@ impl BurstFlow {
         };
         let bursts = pairs().map(report).collect();
         BurstsReport { bursts, series: self.series.into_samples(), ..self.report }
+    }
+
+    /// The last burst has left, and its curve is drawn.
+    fn close_curve(&mut self) {
+        if let (Some(curve), Some(report)) = (self.curve.take(), self.report.bursts.last_mut()) {
+            (report.departures, report.departures_within) = curve.into_departures();
+        }
     }
 
     fn next_due(&self, now: Time) -> Option<Time> {
@@ -239,8 +257,12 @@ impl BurstFlow {
 
     /// When so many frames of the current burst have left.
     fn left_by(&self, frames: u32) -> Time {
+        self.began + self.lasts(frames)
+    }
+
+    fn lasts(&self, frames: u32) -> Duration {
         let frame_bytes = self.load.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD;
-        self.began + self.pace.time_for(u64::from(frame_bytes) * u64::from(frames))
+        self.pace.time_for(u64::from(frame_bytes) * u64::from(frames))
     }
 
     fn due(&self, burst: u32) -> Time {

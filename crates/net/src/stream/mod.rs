@@ -8,6 +8,7 @@
 //! ends, the simulation and a second run draw the same instants.
 
 mod arrivals;
+mod curve;
 mod delays;
 mod departures;
 mod deviations;
@@ -23,6 +24,7 @@ mod spells;
 mod writes;
 
 pub use arrivals::{Arrival, ArrivalTally, DelayStatistics, ReceivedFrames};
+pub use curve::DepartureCurve;
 pub use departures::{DepartureTally, SentFrames};
 pub use moved::{BURST_LATENESS_MAX, MovedBursts};
 pub use pending::PendingFrames;

@@ -11,7 +11,7 @@ use super::{
     slope, unknown,
 };
 use crate::burst::SecondBucket;
-use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
+use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within, departures, lateness, unsure};
 use crate::infer::rate::Kind;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
@@ -48,9 +48,9 @@ const SLOWER: u32 = 2;
 /// Deeper buckets, in frames, are measured with the longest frames alone: one frame slot is then half
 /// a percent of the depth.
 const MANY_FRAMES: f64 = 60.0;
-/// A train whose sender was later than the bucket takes to win this part of a frame is repeated: less
-/// is within the interval of the depth.
-const LATE_FRAMES: f64 = 0.5;
+/// A train is repeated that a bucket explains only with more slack, in frames, where the sender does not
+/// know exactly enough when its frames left: less is within the interval of the depth.
+const SLACK_FRAMES: f64 = 0.5;
 /// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
 const DECIDES: f64 = 3.0;
 
@@ -256,7 +256,7 @@ impl Aim {
     /// for the first time.
     fn meets_a_slower_line(&mut self, report: &BurstReport, fates: &Fates) -> bool {
         let came = arrival_spacing(report).unwrap_or(0.0);
-        let is_slower = came > 1.02 * fates.spacing
+        let is_slower = came > 1.02 * fates.spacing()
             && 0.9 / came > FASTER_LEAST * self.frames_s
             && self.line * came > 1.0;
         let is_first = is_slower && !self.respaced;
@@ -283,7 +283,7 @@ impl Aim {
             return false;
         }
         let passes = fates.passes(quiet).middle;
-        let forgiven = knee.arrived - passes * knee.frame as f64 * fates.spacing;
+        let forgiven = knee.arrived - passes * fates.at(knee.frame);
         self.held = (1.2 * forgiven).max(1.5 * self.held);
         self.frames_s = passes.min(self.frames_s).max(0.1 * self.frames_s);
         self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);
@@ -294,7 +294,7 @@ impl Aim {
         if self.slower == SLOWER {
             return false;
         }
-        let sent = 1.0 / measured.fates.spacing;
+        let sent = 1.0 / measured.fates.spacing();
         if measured.likely().is_empty() && sent > 1.1 * self.expected {
             // Two buckets, or a queue that overflows at such a rate.
             self.slower += 1;
@@ -303,11 +303,12 @@ impl Aim {
             self.pause_s += 0.5;
             return true;
         }
-        // The sender stood still, and the bucket won meanwhile.
-        let behind = measured.seen.bursts.first().map_or(Duration::ZERO, |one| one.behind);
-        let is_late = behind.as_secs_f64() * measured.passes.middle > LATE_FRAMES;
-        self.slower += u32::from(is_late);
-        is_late
+        let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.middle;
+        let slack =
+            measured.fits.iter().flatten().map(|fit| fit.slack).fold(f64::INFINITY, f64::min);
+        let is_unsure = unsure > SLACK_FRAMES && slack > SLACK_FRAMES;
+        self.slower += u32::from(is_unsure);
+        is_unsure
     }
 
     /// Whether the bucket is watched once more, and for how long.
@@ -342,8 +343,7 @@ impl Measured {
         let passes = fates.passes(quiet);
         let knee = fates.knee(quiet).frame;
         let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let behind = seen.bursts.first().map_or(Duration::ZERO, |report| report.behind);
-        let uneven = quiet.range + behind.as_secs_f64();
+        let uneven = quiet.range + seen.bursts.first().map_or(0.0, unsure);
         let fits =
             [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost, uneven));
         let (quiet, was_full, shorter) = (*quiet, true, None);
@@ -422,18 +422,19 @@ fn fates(report: &BurstReport, marked: Option<Dscp>) -> Fates {
             frames.fill(fate);
         }
     }
-    let sent_in = report.sent_until.saturating_sub(report.sent_from).as_secs_f64();
-    Fates { of, spacing: sent_in / f64::from(report.sent_frames.max(2) - 1) }
+    let left = departures(report);
+    let late = lateness(report, &left);
+    Fates { of, left, late }
 }
 
 /// By how much longer the last third of a burst was under way than what came before its knee.
 fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, f64) {
     let burst = Passage::of(report, |_| true);
-    let spacing = burst.sent_spacing();
+    let left = departures(report);
     let mean = |from: u32, to: u32| {
         let points = burst.curve.iter().filter(|point| (from..to).contains(&point.frame));
         let delays: Vec<f64> =
-            points.map(|point| point.at - f64::from(point.frame) * spacing).collect();
+            points.filter_map(|point| Some(point.at - left.get(point.frame as usize)?)).collect();
         (delays.iter().sum::<f64>() / delays.len().max(1) as f64, delays.len().max(1) as f64)
     };
     let first = mean(0, (knee as u32 / 3).max(3));
