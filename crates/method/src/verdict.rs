@@ -127,7 +127,7 @@ pub struct Check {
 
 /// Codes of reasons that name a property of the path which its owner should know although nothing
 /// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
-const FINDINGS: [&str; 12] = [
+const FINDINGS: [&str; 13] = [
     "bad_checksums",
     "contact_lost",
     "deep_queue",
@@ -138,6 +138,7 @@ const FINDINGS: [&str; 12] = [
     "no_rate_passed",
     "nothing_arrived",
     "outage",
+    "random_loss",
     "trial_repeated",
     "walk_short",
 ];

@@ -92,9 +92,12 @@ fn burst_plan(family: Family, mtu_bytes: u32, sold: Option<Sold>, facts: &Facts)
     };
     let cir = LayeredRate { rate: Rate::bps(cir_bps as u64), layer };
     let goal = burst::Goal::Verify { cir, cbs_bytes };
-    let fits = |bytes: &u32| f64::from(*bytes) + 20.0 <= cbs_bytes as f64;
+    // Of lengths that the path does not carry the test would have to say that it is not valid.
+    let longest = facts.download.frame_bytes.min(facts.upload.frame_bytes);
+    let fits = |bytes: &u32| f64::from(*bytes) + 20.0 <= cbs_bytes as f64 && *bytes <= longest;
     let fitting: Vec<u32> = BURST_FRAMES_BYTES.into_iter().filter(fits).collect();
-    let frame_bytes = if fitting.is_empty() { vec![cbs_bytes as u32 - 20] } else { fitting };
+    let shorter = (cbs_bytes as u32 - 20).min(longest);
+    let frame_bytes = if fitting.is_empty() { vec![shorter] } else { fitting };
     let plan = burst::Plan::new(family, mtu_bytes, goal);
     let ways = if let [_] = directions { burst::Ways::Download } else { burst::Ways::Both };
     burst::Plan { frame_bytes, ways, ..plan }

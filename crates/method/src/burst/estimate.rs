@@ -24,6 +24,14 @@ pub(super) struct Refill {
     pub(super) uncertainty: f64,
 }
 
+/// Whether an interval around an estimate lies within the tolerance; `None` where it does not say.
+pub(super) fn within([least, most]: [f64; 2], estimate: f64, tolerance: f64) -> Option<bool> {
+    if least > tolerance || most < -tolerance {
+        return Some(false);
+    }
+    (estimate.abs() <= tolerance && least >= -tolerance && most <= tolerance).then_some(true)
+}
+
 /// What bursts say of a bucket's depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Depth {
@@ -196,4 +204,16 @@ pub(super) fn spread(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let quartile = |quarters: usize| values.get(values.len() * quarters / 4).copied();
     quartile(3).zip(quartile(1)).map_or(0.0, |(upper, lower)| (upper - lower) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_touches_the_tolerance_is_inconclusive() {
+        assert_eq!(within([-0.5, 0.4], -0.1, 2.0), Some(true));
+        assert_eq!(within([-7.0, -6.0], -6.5, 2.0), Some(false));
+        assert_eq!(within([-2.5, -1.0], -1.7, 2.0), None);
+    }
 }

@@ -8,6 +8,7 @@ mod arithmetic;
 mod cbs;
 pub(crate) mod discovery;
 mod estimate;
+mod first;
 mod overload;
 mod passage;
 mod plan;
@@ -35,7 +36,9 @@ pub use arithmetic::{
     cbs_for_window, cbs_plan, cir_of_goodput, fluid_burst, frame_burst, policer_of,
     rate_found_behind, tokens_after_idle,
 };
+use first::First;
 pub use plan::{Goal, Plan, PlanError, Ways};
+pub(crate) use report::ON_THE_LINE;
 pub use report::{
     Alone, Bounds, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, PolicingStep,
     RateStep, Report, SecondBucket, Step,
@@ -113,12 +116,16 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
             Goal::Verify { .. } => {
                 let lines = overload::lines(run, directions, lengths.measuring)?;
                 expect_room(run.plan, &lines)?;
-                for frame_bytes in &lengths.tested {
-                    cbs::test(run, directions, &lines, *frame_bytes)?;
+                let looked = policed_ports(run, lines, &lengths)?;
+                if looked.is_empty() {
+                    continue;
                 }
-                let policers = overload::rates(run, directions, &lines, lengths.measuring)?;
                 for frame_bytes in &lengths.tested {
-                    policing::test(run, directions, &policers, *frame_bytes)?;
+                    cbs::test(run, &looked, *frame_bytes)?;
+                }
+                let policers = overload::rates(run, &looked, lengths.measuring)?;
+                for frame_bytes in &lengths.tested {
+                    policing::test(run, &policers, *frame_bytes)?;
                 }
             }
             Goal::Discover => {
@@ -129,6 +136,24 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         }
     }
     Ok(())
+}
+
+/// Looks at each direction, and keeps those where a policer cannot be excluded: of the others it is
+/// said that there is none.
+fn policed_ports(
+    run: &mut Run<'_>,
+    lines: Vec<overload::Port>,
+    lengths: &Lengths,
+) -> Result<Vec<(overload::Port, First)>, Abort> {
+    let is_both = lines.len() > 1;
+    let mut kept = Vec::new();
+    for port in lines {
+        match first::look(run, &port, lengths)? {
+            First::NoPolicer(policed) => first::say(run, &policed, lengths.measuring, is_both),
+            looked => kept.push((port, looked)),
+        }
+    }
+    Ok(kept)
 }
 
 /// A CIR that no burst can exceed cannot be tested.
@@ -225,6 +250,8 @@ struct Offer {
 /// What became of the bursts of one direction.
 struct Seen {
     report: BurstsReport,
+    /// As planned.
+    frames_per_burst: u32,
     /// By the ends themselves, in all directions of the trial.
     dropped_frames: u64,
     /// What an emulated network knows against itself.
@@ -254,7 +281,11 @@ impl Run<'_> {
         self.health.dropped_frames += dropped_frames;
         self.health.arrived_frames += reports.iter().map(arrived_frames).sum::<u64>();
         let emulation = seen.emulation.unwrap_or_default();
-        Ok(reports.into_iter().map(|report| Seen { report, dropped_frames, emulation }).collect())
+        let seen = |(report, offer): (BurstsReport, &Offer)| {
+            let frames_per_burst = offer.load.frames_per_burst;
+            Seen { report, frames_per_burst, dropped_frames, emulation }
+        };
+        Ok(reports.into_iter().zip(offers).map(seen).collect())
     }
 }
 

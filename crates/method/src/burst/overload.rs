@@ -12,9 +12,11 @@ use fp_model::{
 
 use super::cbs::REPEATS;
 use super::estimate::{self, Depth, Refill};
+use super::first::{First, Known};
 use super::passage::{Passage, on_time, slope, slope_of_most, spacing};
 use super::waiting::{self, ARRIVAL_S, STALL_MAX_S};
-use super::{Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
+use super::{Bounds, Flaw, Goal, Line, Offer, RateStep, Run, Seen, Step, median};
+use crate::infer::rate::Quiet;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
@@ -99,7 +101,11 @@ pub(super) struct Policed {
     /// Where the excess waits instead: for how many seconds at most, and what passes.
     pub(super) queue: Option<Queue>,
     /// Where nothing was dropped: the line itself, if frames left faster than they arrived.
-    line: Option<Queue>,
+    pub(super) line: Option<Queue>,
+    /// As trains of frames have shown it.
+    pub(super) known: Option<Known>,
+    /// What is lost and delayed at any rate, as far as that is known.
+    pub(super) quiet: Option<Quiet>,
 }
 
 /// A shaper, or a line slower than the one in front of it.
@@ -135,6 +141,18 @@ impl Queue {
 }
 
 impl Policed {
+    pub(super) const fn unknown(port: &Port) -> Self {
+        Self {
+            port: *port,
+            refill: None,
+            depth_bytes: None,
+            queue: None,
+            line: None,
+            known: None,
+            quiet: None,
+        }
+    }
+
     fn of(port: &Port, seen: &Seen, frame_bytes: u32, charged_bytes: f64) -> Self {
         let found = bucket(&Passage::of_all(seen), port.slot_s(frame_bytes), charged_bytes);
         Self {
@@ -143,6 +161,8 @@ impl Policed {
             depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
             queue: Queue::of(seen, port.slot_s(frame_bytes), charged_bytes),
             line: Queue::of_line(seen, port.slot_s(frame_bytes), charged_bytes),
+            known: None,
+            quiet: None,
         }
     }
 
@@ -212,14 +232,46 @@ fn shortest(seen: &Seen) -> Duration {
     seen.report.bursts.iter().filter_map(BurstReport::arrived_in).min().unwrap_or_default()
 }
 
-/// Measures what passes of an overload in each direction, and a first estimate of the depth of its
-/// policer; directions in which the excess waits or passes are left out of what is returned.
+/// The policer of each direction: as trains of frames have shown it, or by an overload; directions in
+/// which the excess waits or passes are left out of what is returned.
 pub(super) fn rates(
     run: &mut Run<'_>,
-    directions: &[Direction],
-    ports: &[Port],
+    looked: &[(Port, First)],
     frame_bytes: u32,
 ) -> Result<Vec<Policed>, Abort> {
+    let Goal::Verify { cir, .. } = run.plan.goal else { return Ok(Vec::new()) };
+    let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
+    let (mut known, mut open) = (Vec::new(), Vec::new());
+    for (port, first) in looked {
+        match first {
+            First::Policer(policer) => {
+                let policed = policer.policed(port, frame_bytes, charged_bytes);
+                let step = rate_step(run, &policed, (frame_bytes, cir), looked.len() > 1, None);
+                run.report.steps.push(Step::Rate(step));
+                known.push(policed);
+            }
+            First::NoPolicer(_) | First::Open(_) => open.push(*port),
+        }
+    }
+    if !open.is_empty() {
+        for policed in overloaded(run, &open, looked.len() > 1, frame_bytes)? {
+            let is_its = |(port, _): &&(Port, First)| port.direction == policed.port.direction;
+            let quiet = looked.iter().find(is_its).and_then(|(_, first)| first.quiet().copied());
+            known.push(Policed { quiet, ..policed });
+        }
+    }
+    Ok(known)
+}
+
+/// Measures what passes of an overload in each direction, and a first estimate of the depth of its
+/// policer.
+fn overloaded(
+    run: &mut Run<'_>,
+    ports: &[Port],
+    bidirectional: bool,
+    frame_bytes: u32,
+) -> Result<Vec<Policed>, Abort> {
+    let directions: Vec<Direction> = ports.iter().map(|port| port.direction).collect();
     let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(Vec::new()) };
     let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
     let expected =
@@ -234,7 +286,7 @@ pub(super) fn rates(
     let mut policed: Vec<Policed> = Vec::new();
     let (mut growths, mut repeats, mut has_waited) = (0, 0, false);
     let flaw = loop {
-        let name = format!("overload, {}", names(directions));
+        let name = format!("overload, {}", names(&directions));
         let seen = offer(run, name, ports, frame_bytes, lasts, idle)?;
         let found: Vec<Policed> = ports
             .iter()
@@ -256,7 +308,7 @@ pub(super) fn rates(
                 (growths, lasts) = (growths + 1, lasts * GROWTH);
                 continue;
             }
-            break None;
+            break spoilt(&seen);
         }
         let late = seen.iter().map(|seen| seen.emulation.late_max).max().unwrap_or_default();
         let is_late = found.iter().any(|one| expected.lateness_explains(one, tolerance, late));
@@ -273,18 +325,30 @@ pub(super) fn rates(
             None if growths + 1 < GROWTHS => (growths, lasts) = (growths + 1, lasts * GROWTH),
             // Tokens go to waste while a sender stands still for long, and none can be won.
             Some(bytes_s) if bytes_s < least_bytes_s && repeats < REPEATS => repeats += 1,
-            _ => break is_late.then_some(Flaw::EmulationLate),
+            _ => break spoilt(&seen).or(is_late.then_some(Flaw::EmulationLate)),
         }
     };
     for policed in policed.iter_mut().filter(|policed| policed.refill.is_none()) {
         policed.queue = policed.queue.or(policed.line);
     }
     for policed in &policed {
-        let step = rate_step(run, policed, (frame_bytes, cir), directions.len() > 1, flaw);
+        let step = rate_step(run, policed, (frame_bytes, cir), bidirectional, flaw);
         run.report.steps.push(Step::Rate(step));
     }
     policed.retain(|policed| policed.queue.is_none() && policed.refill.is_some());
     Ok(policed)
+}
+
+/// Whether an overload was not sent as planned, or an end dropped of it.
+fn spoilt(seen: &[Seen]) -> Option<Flaw> {
+    let unsent = |seen: &Seen| {
+        let asked = |burst: &BurstReport| seen.frames_per_burst > burst.sent_frames;
+        seen.report.bursts.iter().any(asked)
+    };
+    if seen.iter().any(unsent) {
+        return Some(Flaw::FramesUnsent);
+    }
+    seen.iter().any(|seen| seen.dropped_frames > 0).then_some(Flaw::FramesDropped)
 }
 
 /// What the plan says of the policer.
@@ -368,7 +432,7 @@ fn refill(burst: &Passage, slot_s: f64, charged_bytes: f64) -> Option<Refill> {
     Some(Refill { bytes_s, uncertainty: 2.0 * (slot_s + ARRIVAL_S) / watched + steep })
 }
 
-fn rate_step(
+pub(super) fn rate_step(
     run: &Run<'_>,
     policed: &Policed,
     (frame_bytes, cir): (u32, LayeredRate),
@@ -376,24 +440,35 @@ fn rate_step(
     flaw: Option<Flaw>,
 ) -> RateStep {
     let passes = policed.queue.map(|queue| queue.refill).or(policed.refill);
-    let measured = passes.map(|refill| Rate::bps((refill.bytes_s * 8.0) as u64));
+    let rate = |bytes_s: f64| Rate::bps((bytes_s * 8.0) as u64);
+    let measured = passes.map(|refill| rate(refill.bytes_s));
     let waited = policed.queue.map(|queue| Duration::from_secs_f64(queue.waited_s));
-    let deviation_percent =
-        measured.map(|rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0));
+    let percent = |rate: Rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0);
+    let deviation_percent = measured.map(percent);
     let tolerance = run.plan.tolerance_percent;
-    let is_within = deviation_percent.is_some_and(|percent| percent.abs() <= tolerance);
-    let flaw = flaw.filter(|_| !is_within);
+    let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
+    let within = policed.known.map(|known| {
+        let Bounds { at_least, at_most, .. } = known.bytes_s(frame_bytes, charged_bytes);
+        [rate(at_least), rate(at_most)]
+    });
+    let is_within = match (deviation_percent, within) {
+        (Some(middle), Some(within)) => estimate::within(within.map(percent), middle, tolerance),
+        (middle, _) => Some(middle.is_some_and(|percent| percent.abs() <= tolerance)),
+    };
+    let flaw = flaw.filter(|_| is_within != Some(true));
+    // Whether a policer is set right, a shaper of the right rate does not say.
+    let is_shaped = is_within == Some(true) && waited.is_some();
     RateStep {
         direction: policed.port.direction,
         bidirectional,
         frame_bytes,
         cir,
         measured,
+        within,
         deviation_percent,
         waited,
         flaw,
-        // Whether a policer is set right, a shaper of the right rate does not say.
-        pass: (flaw.is_none() && !(is_within && waited.is_some())).then_some(is_within),
+        pass: is_within.filter(|_| flaw.is_none() && !is_shaped),
     }
 }
 
@@ -433,7 +508,7 @@ mod tests {
         let port = Port { direction: Direction::Upload, line_bps: 1e9 };
         let explained = |bytes_s, late_us| {
             let refill = Some(Refill { bytes_s, uncertainty: 0.001 });
-            let found = Policed { port, refill, depth_bytes: None, queue: None, line: None };
+            let found = Policed { refill, ..Policed::unknown(&port) };
             expected.lateness_explains(&found, 0.02, Duration::from_micros(late_us))
         };
         assert!(explained(5.104e6, 600));

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::{Direction, Dscp, Layer, LayeredRate, Rate};
+use fp_model::{Direction, Dscp, Layer, LayeredRate, PacketLayout, Rate};
 
 use crate::path::PathMtu;
 use crate::verdict;
@@ -111,6 +111,8 @@ pub struct RateStep {
     pub cir: LayeredRate,
     /// What passes of an overload, at the same layer; `None` where nothing was dropped or waited.
     pub measured: Option<Rate>,
+    /// Its interval, as far as that is known.
+    pub within: Option<[Rate; 2]>,
     pub deviation_percent: Option<f64>,
     /// The longest that a frame waited, where a shaper or a line makes wait what exceeds its rate; `None`
     /// where the excess is dropped, as a policer does.
@@ -157,6 +159,33 @@ pub struct Bounds {
     pub estimate: f64,
     pub at_least: f64,
     pub at_most: f64,
+}
+
+impl Bounds {
+    pub(crate) const fn exactly(value: f64) -> Self {
+        Self { estimate: value, at_least: value, at_most: value }
+    }
+
+    pub(crate) fn scaled(&self, by: f64) -> Self {
+        let Self { estimate, at_least, at_most } = *self;
+        Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }
+    }
+
+    /// `of` at a value between the bounds, and the least and the most at their ends: `of` rises or falls
+    /// all the way.
+    pub(crate) fn through(&self, of: impl Fn(f64) -> f64) -> Self {
+        let (one, other) = (of(self.at_least), of(self.at_most));
+        Self { estimate: of(self.estimate), at_least: one.min(other), at_most: one.max(other) }
+    }
+
+    /// A product of two positive quantities.
+    pub(crate) fn times(&self, by: &Self) -> Self {
+        Self {
+            estimate: self.estimate * by.estimate,
+            at_least: self.at_least * by.at_least,
+            at_most: self.at_most * by.at_most,
+        }
+    }
 }
 
 /// What stands in one direction of an unknown path.
@@ -220,7 +249,27 @@ impl Charge {
     pub(crate) fn charged(&self, frame_bytes: f64) -> f64 {
         frame_bytes + self.layer.map_or(0.0, |(_, bytes)| f64::from(bytes))
     }
+
+    /// What may be counted beside the length of a frame: from nothing of its framing to all that it
+    /// takes on the line.
+    pub(crate) fn offset(&self) -> Bounds {
+        const PACKET: f64 = -(PacketLayout::ETHERNET_L2_OVERHEAD as f64);
+        if let Some((_, bytes)) = self.layer {
+            return Bounds::exactly(f64::from(bytes));
+        }
+        let Bounds { estimate, at_least, at_most } = self.offset_bytes;
+        let [at_least, at_most] = [at_least, at_most].map(|bytes| bytes.clamp(PACKET, ON_THE_LINE));
+        Bounds { estimate: estimate.clamp(at_least, at_most), at_least, at_most }
+    }
+
+    /// How many frames of `other` bytes count as much as one of `bytes`.
+    pub(crate) fn frames_for_one(offset: &Bounds, bytes: f64, other: f64) -> Bounds {
+        offset.through(|offset| (bytes + offset) / (other + offset).max(1.0))
+    }
 }
+
+/// What a line takes beside the bytes of a frame.
+pub(crate) const ON_THE_LINE: f64 = PacketLayout::ETHERNET_L1_OVERHEAD as f64;
 
 /// Bursts of different rates found a bucket equally deep, so that it is one, as far as they can tell.
 ///

@@ -110,6 +110,14 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
             );
             Some(("burst_lost", text))
         }
+        (None, Some(true)) if step.frames_lost() > 0 => {
+            let text = format!(
+                "{named}: {} of {} frames were lost, no more than of frames at any rate",
+                step.frames_lost(),
+                step.frames_sent
+            );
+            Some(("random_loss", text))
+        }
         (None, Some(true) | None) => None,
     }
 }

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use fp_model::{BurstReport, Departure};
 
 use super::rate::Quiet;
-use super::train::CLOCKS_APART;
+use super::train::{CLOCK_STEP, CLOCKS_APART};
 
 /// What became of a frame, as one bucket sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) struct Fates {
     pub(crate) left: Vec<f64>,
     /// and by how many of them later each of them may have left.
     pub(crate) late: Vec<f64>,
+    /// Seconds by which they may have met the bucket earlier or later than that.
+    pub(crate) uneven: f64,
 }
 
 /// When each frame of a burst left, in seconds since the first one did: evenly where its sender does not
@@ -132,8 +134,9 @@ pub(crate) struct Knee {
     pub(crate) arrived: f64,
 }
 
-/// By how many seconds later than its departure each frame of a burst may have left.
-pub(crate) fn lateness(report: &BurstReport, left: &[f64]) -> Vec<f64> {
+/// By how many seconds later than its departure each frame of a burst may have left the host, and the line
+/// behind it that sends them `slot` seconds apart.
+pub(crate) fn lateness(report: &BurstReport, left: &[f64], slot: f64) -> Vec<f64> {
     let mut late = vec![0.0; left.len()];
     for call in &report.slow_calls {
         let until = call.until.saturating_sub(report.sent_from).as_secs_f64();
@@ -141,6 +144,14 @@ pub(crate) fn lateness(report: &BurstReport, left: &[f64]) -> Vec<f64> {
         for (late, left) in frames.take(call.frames as usize) {
             *late = (until - left).max(0.0);
         }
+    }
+    let mut free = f64::NEG_INFINITY;
+    for (late, left) in late.iter_mut().zip(left) {
+        // Two times of a clock are no closer than this to each other.
+        if free > left + *late + CLOCK_STEP {
+            *late = free - left;
+        }
+        free = left + *late + slot;
     }
     late
 }
@@ -209,17 +220,11 @@ impl Fates {
         }
     }
 
-    /// The bucket with the smallest slack that explains the train, up to the deficit that is won in
-    /// `uneven` seconds; that without slack where none does.
-    pub(crate) fn explained(
-        &self,
-        rates: Within,
-        quiet: &Quiet,
-        lost: Lost,
-        uneven: f64,
-    ) -> Option<Bucket> {
+    /// The bucket with the smallest slack that explains the train, up to the deficit that is won while
+    /// frames come unevenly; that without slack where none does.
+    pub(crate) fn explained(&self, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
         let exact = self.fit(rates, quiet, lost, 0.0)?;
-        let most = rates.middle * uneven;
+        let most = rates.middle * self.uneven;
         let mut slack = SLACK_LEAST;
         while !exact.is_likely(quiet) && slack < most {
             let fit = self.fit(rates, quiet, lost, slack)?;
@@ -314,24 +319,20 @@ impl Fates {
             rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
         }
         let way = self.pass(frames_s, b, lost, slack);
-        // All depths and rates that cost no more.
-        let mut frames = Within { middle: b, from: way.least, to: way.below };
-        for place in 0..=TRIED {
-            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
-            let other = self.pass(rate, b, lost, slack);
-            if other.costs() <= way.costs() + 0.5 {
-                frames.from = frames.from.min(other.least);
-                frames.to = frames.to.max(other.below);
-            }
-        }
+        let wide = (rates.to - rates.from) / 2.0;
+        let (wider, mut frames) =
+            self.as_good(&way, [frames_s, b], [wide, finest * middle], at, (lost, slack));
+        band = (band.0.min(wider.0), band.1.max(wider.1));
         if way.owed == 0.0 && way.below.is_finite() {
             frames.middle = (way.least + way.below) / 2.0;
         }
         // When a bucket has won a frame is known to the distance of two that are sent, and to the slack,
-        // at both ends of what was refused; and two clocks are apart.
+        // at both ends of what was refused; and two clocks are apart. Its depth is known to what it wins
+        // while frames come unevenly, and no worse than to the distance of two.
         let slots = 1.0 / (self.of.len() - knee.frame).max(1) as f64;
         let rate_off = frames_s * (slots + CLOCKS_APART) + 2.0 * slack * slots / spacing;
-        let off = frames_s * spacing + way.owed + rate_off * at + slack;
+        let unsure = (self.uneven + CLOCK_STEP).min(spacing);
+        let off = frames_s * unsure + way.owed + rate_off * at + slack;
         let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
         Some(Bucket {
             frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
@@ -344,6 +345,40 @@ impl Fates {
             lost: way.costs(),
             slack,
         })
+    }
+
+    /// All rates that cost no more than one way does, to `finest` and no further off than `wide`, and all
+    /// depths with one of them.
+    ///
+    /// A faster bucket of the same train is less deep, by what it wins until a frame that it only just
+    /// passed or refused: one at the knee, in the middle of what is behind it, or at its end.
+    fn as_good(
+        &self,
+        way: &Way,
+        [frames_s, b]: [f64; 2],
+        [wide, finest]: [f64; 2],
+        knee_at: f64,
+        (lost, slack): (Lost, f64),
+    ) -> ((f64, f64), Within) {
+        let last = self.at(self.left.len().saturating_sub(1));
+        let at_rate = |rate: f64| {
+            let depth = |pivot: f64| (b - (rate - frames_s) * pivot).max(1.0);
+            let pivots = [knee_at, (knee_at + last) / 2.0, last];
+            let ways = pivots.map(|pivot| self.pass(rate, depth(pivot), lost, slack));
+            ways.into_iter().min_by(|one, other| one.costs().total_cmp(&other.costs()))
+        };
+        let most = way.costs() + 0.5;
+        let costs = |rate: f64| at_rate(rate).map_or(f64::INFINITY, |way| way.costs().max(most));
+        let band = best(frames_s - wide, frames_s + wide, finest, costs);
+        let mut frames = Within { middle: b, from: way.least, to: way.below };
+        for place in 0..=TRIED {
+            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
+            if let Some(other) = at_rate(rate).filter(|other| other.costs() <= most) {
+                frames.from = frames.from.min(other.least);
+                frames.to = frames.to.max(other.below);
+            }
+        }
+        (band, frames)
     }
 
     /// Where a straight line through what arrived begins, of a train in whose second half the bucket
@@ -416,7 +451,8 @@ fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f6
         let first = cheapest.next().map_or(from, |(value, _)| *value);
         let last = cheapest.next_back().map_or(first, |(value, _)| *value);
         let count = tried.iter().filter(|(_, costs)| *costs <= least + 1e-6).count();
-        if count >= RESOLVED || step <= finest {
+        let is_apart = last - first > (to - from) / 2.0;
+        if count >= RESOLVED || step <= finest || is_apart {
             return (first - step, last + step);
         }
         (from, to) = (first - step, last + step);
@@ -449,7 +485,7 @@ mod tests {
             if is_lost { Fate::Missing } else { Fate::Arrived }
         };
         let late = vec![0.0; left.len()];
-        Fates { of: (0..).zip(&left).map(fate).collect(), left, late }
+        Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
     }
 
     fn off(found: Within, truth: f64) -> f64 {
@@ -531,9 +567,14 @@ mod tests {
         let curved = BurstReport { departures: knots.collect(), ..report.clone() };
         assert_eq!(in_micros(&curved), [0, 30, 34, 38, 42]);
         let slow_calls = vec![SlowCall { first: 1, frames: 2, until: micros(50) }];
-        let late = lateness(&BurstReport { slow_calls, ..curved.clone() }, &departures(&curved));
+        let late =
+            lateness(&BurstReport { slow_calls, ..curved.clone() }, &departures(&curved), 0.0);
         let late: Vec<u64> = late.iter().map(|at| libm::round(at * 1e6) as u64).collect();
-        assert_eq!(late, [0, 10, 6, 0, 0]);
+        assert_eq!(late, [0, 10, 6, 2, 0]);
+        // A line that takes 6 µs for each sends the last four from 30 µs on.
+        let late = lateness(&curved, &departures(&curved), 6e-6);
+        let late: Vec<u64> = late.iter().map(|at| libm::round(at * 1e6) as u64).collect();
+        assert_eq!(late, [0, 0, 2, 4, 6]);
         assert_eq!(
             in_micros(&BurstReport { sent_frames: 1, sent_until: micros(10), ..report }),
             [0]

@@ -128,6 +128,12 @@ impl Quiet {
         self.lost / self.frames.max(1.0)
     }
 
+    /// Whether what is lost at any rate explains this loss of these frames, within four standard errors.
+    pub(crate) fn explains(&self, lost: f64, frames: f64) -> bool {
+        let expected = frames * self.loss_at_most().max((self.lost + 1.0) / (self.frames + 2.0));
+        lost <= expected + CERTAIN * libm::sqrt(expected * self.spread())
+    }
+
     /// The variance of a count of lost frames, relative to that of independent ones: of runs of a
     /// mean length `b` that is distributed geometrically, `2·b − 1`.
     pub(crate) fn spread(&self) -> f64 {
@@ -137,6 +143,11 @@ impl Quiet {
     /// How long frames are under way, in seconds.
     pub(crate) const fn delay(&self) -> f64 {
         self.delay.mean
+    }
+
+    /// Standard deviation of the delay of frames, as it was seen, in seconds.
+    pub(crate) const fn scattered(&self) -> f64 {
+        self.scatter
     }
 
     /// Standard deviation of the delay of a frame, at most: of one that is spread evenly.

@@ -8,16 +8,14 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{
-    Abort, Direction, FramesLoad, Layer, Observation, PacketLayout, Rate, Testbed, Trial,
-};
+use fp_model::{Abort, Direction, FramesLoad, Layer, Observation, Rate, Testbed, Trial};
 
 use super::line::Line;
 use super::offer::Drain;
 use super::report::FrameRate;
 use super::{Run, Way};
 use crate::burst::discovery;
-use crate::burst::{Bounds, Charge, Discovered, Discovery};
+use crate::burst::{Bounds, Charge, Discovered, Discovery, ON_THE_LINE};
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, FINE, Kind, OVER};
 use crate::infer::search::{Finder, Limits, Precision, Search};
@@ -156,7 +154,7 @@ pub(super) fn look(
         let search =
             Search { precision: Precision::Start, ..search(run, *direction, line, frame_bytes) };
         let shortest = FramesLoad::least_frame_bytes(run.plan.family, run.plan.vlan_tags);
-        let (discovery, said) = discovery::look(run, search, shortest)?;
+        let (discovery, said, _) = discovery::look(run, search, shortest)?;
         limits.push((*direction, found(&discovery, &said, f64::from(frame_bytes))));
     }
     Ok(Looked { limits })
@@ -168,13 +166,10 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
     }
     let line_l1 = discovery.line_l1;
     let limit = |kind, bps: &Bounds, charge: &Charge, held| {
-        let seconds = 8.0 * charge.charged(frame_bytes);
+        let frames_s = bps.scaled(1.0 / (8.0 * charge.charged(frame_bytes)));
+        let offset_bytes = charge.offset();
         let limit = Limit { kind, held, line_l1, ..Limit::seen(said, frame_bytes) };
-        Found::Limit(Limit {
-            frames_s: scaled(bps, 1.0 / seconds),
-            offset_bytes: counted(charge),
-            ..limit
-        })
+        Found::Limit(Limit { frames_s, offset_bytes, ..limit })
     };
     match (&discovery.found, said) {
         (Discovered::Policer { cir_bps, cbs_bytes, charge, excess: None, .. }, _) => {
@@ -187,37 +182,12 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
         }
         (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
             let held = found.bps / 8.0 * found.delay.as_secs_f64();
-            let offset_bytes = exactly(ON_THE_LINE);
+            let offset_bytes = Bounds::exactly(ON_THE_LINE);
             let limit = Limit::seen(said, frame_bytes);
             Found::Limit(Limit { kind: Kind::Queue, held, line_l1, offset_bytes, ..limit })
         }
         (Discovered::Policer { .. } | Discovered::NoPolicer { .. }, _)
         | (Discovered::Unknown { .. }, _) => Found::Open,
-    }
-}
-
-/// Counted beside the bytes of a frame: from nothing of its framing to all that it takes on the line.
-const PACKET: f64 = -(PacketLayout::ETHERNET_L2_OVERHEAD as f64);
-const ON_THE_LINE: f64 = PacketLayout::ETHERNET_L1_OVERHEAD as f64;
-
-const fn exactly(bytes: f64) -> Bounds {
-    Bounds { estimate: bytes, at_least: bytes, at_most: bytes }
-}
-
-fn counted(charge: &Charge) -> Bounds {
-    if let Some((_, bytes)) = charge.layer {
-        return exactly(f64::from(bytes));
-    }
-    let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
-    let [at_least, at_most] = [at_least, at_most].map(|bytes| bytes.clamp(PACKET, ON_THE_LINE));
-    Bounds { estimate: estimate.clamp(at_least, at_most), at_least, at_most }
-}
-
-fn scaled(bounds: &Bounds, by: f64) -> Bounds {
-    Bounds {
-        estimate: bounds.estimate * by,
-        at_least: bounds.at_least * by,
-        at_most: bounds.at_most * by,
     }
 }
 
@@ -233,9 +203,9 @@ impl Limit {
         let bps = Bounds { estimate: found.bps, at_least: found.at_least, at_most: found.at_most };
         Self {
             kind: found.kind,
-            frames_s: scaled(&bps, 1.0 / (8.0 * frame_bytes)),
+            frames_s: bps.scaled(1.0 / (8.0 * frame_bytes)),
             frame_bytes,
-            offset_bytes: exactly(0.0),
+            offset_bytes: Bounds::exactly(0.0),
             held: PAST_EMPTY * found.held * frame_bytes,
             loses,
             line_l1: Rate::ZERO,
@@ -247,13 +217,9 @@ impl Limit {
     /// What frames of a length meet; `None` where that is known too badly.
     fn at(&self, frame_bytes: u32, line: Line) -> Option<Inferred> {
         let bytes = f64::from(frame_bytes);
-        let times = |offset: f64| (self.frame_bytes + offset) / (bytes + offset).max(1.0);
-        let Bounds { estimate, at_least, at_most } = self.frames_s;
-        let (frames_s, from, to) = (
-            estimate * times(self.offset_bytes.estimate),
-            at_least * times(self.offset_bytes.at_most),
-            at_most * times(self.offset_bytes.at_least),
-        );
+        let times = Charge::frames_for_one(&self.offset_bytes, self.frame_bytes, bytes);
+        let Bounds { estimate: frames_s, at_least: from, at_most: to } =
+            self.frames_s.times(&times);
         let is_known = to.is_finite() && from > 0.0;
         let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
         let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(line.most());

@@ -66,6 +66,8 @@ fn rate(step: &RateStep) -> Value {
         "cir_bps": step.cir.rate.as_bps(),
         "cir_layer": step.cir.layer,
         "measured_cir_bps": step.measured.map(fp_model::Rate::as_bps),
+        "measured_cir_bps_at_least": step.within.map(|[from, _]| from.as_bps()),
+        "measured_cir_bps_at_most": step.within.map(|[_, to]| to.as_bps()),
         "deviation_percent": step.deviation_percent,
         "excess": step.measured.map(|_| if step.waited.is_some() { "waits" } else { "is_dropped" }),
         "waited_ms": step.waited.map(ms),

@@ -241,6 +241,7 @@ const CBS: StepFields = StepFields {
 const RATE: StepFields = StepFields {
     step: "rate",
     own: "direction way flow_direction frame_bytes cir_bps cir_layer measured_cir_bps \
+        measured_cir_bps_at_least measured_cir_bps_at_most \
         deviation_percent excess waited_ms flaw pass",
     inside: &[],
 };

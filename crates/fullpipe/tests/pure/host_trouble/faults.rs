@@ -94,8 +94,8 @@ fn of_burst() -> Vec<Fault> {
         said,
         trouble,
     };
-    // Bursts of half a millisecond are sent in pieces.
-    let ragged = taken_away(Duration::from_micros(1000), Duration::from_micros(1300));
+    // Bursts of half a millisecond are sent in four pieces.
+    let ragged = taken_away(Duration::from_micros(1150), Duration::from_micros(1300));
     vec![
         Fault {
             check: "tester_drops",

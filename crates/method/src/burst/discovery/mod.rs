@@ -52,24 +52,29 @@ pub(super) fn discover(
     direction: Direction,
     lengths: &Lengths,
 ) -> Result<(), Abort> {
-    let search = Search {
+    let search = searched(run, direction, lengths.longest);
+    let chosen = lengths.tested.iter().copied().min().unwrap_or_default();
+    let shortest = chosen.min(lengths.longest * 2 / 3).max(run.plan.shortest_frame());
+    let (step, ..) = look(run, search, shortest)?;
+    run.report.steps.push(Step::Discovery(step));
+    Ok(())
+}
+
+/// Of a direction about which nothing is known.
+pub(super) fn searched(run: &Run<'_>, direction: Direction, frame_bytes: u32) -> Search {
+    Search {
         direction,
         family: run.plan.family,
         dscp: run.plan.dscp,
         vlan_tags: run.plan.vlan_tags,
-        frame_bytes: lengths.longest,
+        frame_bytes,
         rtt: run.rtt,
         limit_l2: LIMIT_L2,
         sold_l2: None,
         trial: None,
         empties: MOST,
         precision: Precision::Start,
-    };
-    let chosen = lengths.tested.iter().copied().min().unwrap_or_default();
-    let shortest = chosen.min(lengths.longest * 2 / 3).max(run.plan.shortest_frame());
-    let (step, _) = look(run, search, shortest)?;
-    run.report.steps.push(Step::Discovery(step));
-    Ok(())
+    }
 }
 
 /// What stands in one direction, by frames of the length that `search` has and by shorter ones, of
@@ -78,11 +83,13 @@ pub(crate) fn look(
     run: &mut dyn Offers,
     search: Search,
     shortest: u32,
-) -> Result<(Discovery, Limits), Abort> {
+) -> Result<(Discovery, Limits, Option<Quiet>), Abort> {
     let Search { direction, frame_bytes, .. } = search;
     let (sending, queued) = (Duration::ZERO, Duration::ZERO);
-    let mut look = Look { run, search, shortest, trials: 0, sending, queued };
+    let mut look =
+        Look { run, search, shortest, trials: 0, sending, queued, quiet: None, line_slot: None };
     let line_slot = look.line()?;
+    look.line_slot = line_slot;
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
     if let Limits::Found(found, _) = &limits {
@@ -90,7 +97,7 @@ pub(crate) fn look(
         look.queued = finder.queued(found.bps.max(slot_bps));
     }
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
-    let found = look.found(limits, line_slot)?;
+    let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
     let line_bps = match (&found, limits) {
         // Frames that wait come as fast as the line sends them.
@@ -101,8 +108,12 @@ pub(crate) fn look(
         _ => line_slot.map_or(0.0, |slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
+    let quiet = match limits {
+        Limits::Found(_, quiet) => Some(quiet),
+        Limits::NotReached(_) | Limits::Unknown { .. } => look.quiet,
+    };
     let line_l1 = Rate::bps(line_bps as u64);
-    Ok((Discovery { direction, line_l1, found, trials, sending }, limits))
+    Ok((Discovery { direction, line_l1, found, trials, sending }, limits, quiet))
 }
 
 struct Look<'a> {
@@ -115,6 +126,10 @@ struct Look<'a> {
     sending: Duration,
     /// How long what was sent last may still be queued.
     queued: Duration,
+    /// What is lost and delayed at a rate that is not the cause of it.
+    quiet: Option<Quiet>,
+    /// Seconds from one of the longest frames to the next on the slowest line, as far as that is known.
+    line_slot: Option<f64>,
 }
 
 /// A train of frames of one length, faster than what limits, after a pause.
@@ -130,7 +145,7 @@ struct Burst {
 }
 
 impl Look<'_> {
-    fn found(&mut self, limits: Limits, line_slot: Option<f64>) -> Result<Discovered, Abort> {
+    fn found(&mut self, limits: Limits) -> Result<Discovered, Abort> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
         Ok(match limits {
             Limits::NotReached(bps) => {
@@ -142,14 +157,15 @@ impl Look<'_> {
                 let quiet = finder.quiet(at_least / 2.0)?;
                 self.trials += finder.trials;
                 self.sending += finder.spent;
+                self.quiet = quiet;
                 match quiet {
-                    Some(quiet) => self.policer(&found, &quiet, line_slot)?,
+                    Some(quiet) => self.policer(&found, &quiet)?,
                     None => unknown(&found),
                 }
             }
             Limits::Found(found, quiet) => match found.kind {
-                Kind::Policer | Kind::Unknown => self.policer(&found, &quiet, line_slot)?,
-                Kind::Queue => self.queue(&found, &quiet, line_slot)?,
+                Kind::Policer | Kind::Unknown => self.policer(&found, &quiet)?,
+                Kind::Queue => self.queue(&found, &quiet)?,
             },
         })
     }

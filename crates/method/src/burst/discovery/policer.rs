@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{BurstReport, BurstsReport, Dscp};
+use fp_model::{BurstReport, BurstsReport, Dscp, PacketLayout};
 
 use super::{
     Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Passage, Quiet, bounds, settle,
@@ -74,15 +74,10 @@ struct Measured {
 }
 
 impl Look<'_> {
-    pub(super) fn policer(
-        &mut self,
-        found: &Estimate,
-        quiet: &Quiet,
-        line_slot: Option<f64>,
-    ) -> Result<Discovered, Abort> {
+    pub(super) fn policer(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let frames_s = found.bps / (8.0 * long_bytes);
-        let line = line_slot.map_or(f64::INFINITY, |slot| 1.0 / slot);
+        let line = self.line_slot.map_or(f64::INFINITY, |slot| 1.0 / slot);
         let held = 1.5 * found.held + 5.0;
         let Some(long) =
             self.measure(self.search.frame_bytes, frames_s, held, line, true, quiet)?
@@ -95,7 +90,7 @@ impl Look<'_> {
                 Kind::Queue => {
                     let delay = super::seconds(long.waited.0);
                     let kind = Kind::Queue;
-                    return self.queue(&Estimate { kind, delay, ..*found }, quiet, line_slot);
+                    return self.queue(&Estimate { kind, delay, ..*found }, quiet);
                 }
                 Kind::Unknown => return Ok(unknown(found)),
             }
@@ -112,6 +107,13 @@ impl Look<'_> {
         let held = 1.1 * depth.middle * times + 5.0;
         let short = self.measure(short_bytes, rate, held, line, full, quiet)?;
         Ok(self.as_policer(found, &long, short.as_ref()))
+    }
+
+    /// Seconds from one frame of this length to the next on the slowest line; none where that is unknown.
+    fn slot(&self, frame_bytes: u32) -> f64 {
+        let on_the_line = |bytes: u32| f64::from(bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+        let longest = on_the_line(self.search.frame_bytes);
+        self.line_slot.map_or(0.0, |slot| slot * on_the_line(frame_bytes) / longest)
     }
 
     /// A train of frames that meets a full bucket and empties it; `None` where none could.
@@ -131,7 +133,11 @@ impl Look<'_> {
             let burst = aim.burst(frame_bytes);
             let seen = self.burst(burst)?;
             let Some(report) = seen.bursts.first() else { return Ok(None) };
-            let fates = fates(report, None);
+            if report.sent_frames < burst.frames {
+                // Nobody knows which ones.
+                continue;
+            }
+            let fates = fates(report, self.slot(frame_bytes), quiet);
             if aim.meets_a_slower_line(report, &fates) {
                 continue;
             }
@@ -343,9 +349,7 @@ impl Measured {
         let passes = fates.passes(quiet);
         let knee = fates.knee(quiet).frame;
         let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let uneven = quiet.range + seen.bursts.first().map_or(0.0, unsure);
-        let fits =
-            [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost, uneven));
+        let fits = [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost));
         let (quiet, was_full, shorter) = (*quiet, true, None);
         Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full, shorter }
     }
@@ -406,8 +410,18 @@ impl Measured {
     }
 }
 
-/// What became of the frames of a burst, as the bucket sees it that passes `marked` ones.
-fn fates(report: &BurstReport, marked: Option<Dscp>) -> Fates {
+/// What became of the frames of a burst, which a line may have sent `slot` seconds apart.
+fn fates(report: &BurstReport, slot: f64, quiet: &Quiet) -> Fates {
+    let left = departures(report);
+    let (of, uneven) = (fates_of(report, None), quiet.range + unsure(report));
+    let fates = Fates { of, late: vec![0.0; left.len()], left, uneven };
+    // What is sent faster than that is spaced by something else.
+    let slot = if slot < fates.spacing() { slot } else { 0.0 };
+    Fates { late: lateness(report, &fates.left, slot), ..fates }
+}
+
+/// The same as the bucket sees it that passes `marked` ones.
+fn fates_of(report: &BurstReport, marked: Option<Dscp>) -> Vec<Fate> {
     let mut of = vec![Fate::Missing; report.sent_frames as usize];
     let plain = report.arrived.first().and_then(|run| run.dscp);
     for run in &report.arrived {
@@ -422,9 +436,7 @@ fn fates(report: &BurstReport, marked: Option<Dscp>) -> Fates {
             frames.fill(fate);
         }
     }
-    let left = departures(report);
-    let late = lateness(report, &left);
-    Fates { of, left, late }
+    of
 }
 
 /// By how much longer the last third of a burst was under way than what came before its knee.
@@ -467,7 +479,7 @@ fn marked(seen: &BurstsReport) -> Vec<Dscp> {
 /// The excess bucket, by the frames that it marks.
 fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket> {
     let dscp = Some(*marked.first()?);
-    let fates = fates(long.seen.bursts.first()?, dscp);
+    let fates = Fates { of: fates_of(long.seen.bursts.first()?, dscp), ..long.fates.clone() };
     let everything = SecondBucket { rate_bps: None, depth_bytes: None, dscp };
     if !fates.is_refused(&long.quiet) {
         return Some(everything);

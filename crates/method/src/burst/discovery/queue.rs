@@ -42,19 +42,14 @@ pub(super) struct Held {
 }
 
 impl Look<'_> {
-    pub(super) fn queue(
-        &mut self,
-        found: &Estimate,
-        quiet: &Quiet,
-        line_slot: Option<f64>,
-    ) -> Result<Discovered, Abort> {
+    pub(super) fn queue(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let long_s = found.bps / (8.0 * long_bytes);
         let long = self.hold(self.search.frame_bytes, long_s, FASTER, quiet)?;
         if let Some(long) = long.as_ref().filter(|long| long.is_of_a_policer(found, quiet)) {
             // What waited did so in front of something that drops.
             let bps = found.bps.min(long.frames_s.middle * 8.0 * long_bytes);
-            return self.policer(&Estimate { bps, ..*found }, quiet, line_slot);
+            return self.policer(&Estimate { bps, ..*found }, quiet);
         }
         // A line that is hardly faster than a policer behind it queues what comes so fast.
         if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket()) {
@@ -72,7 +67,7 @@ impl Look<'_> {
                 let bps = slowly.frames_s.middle * 8.0 * long_bytes;
                 let kind = Kind::Policer;
                 let found = Estimate { bps, kind, ..*found };
-                return self.policer(&found, quiet, line_slot);
+                return self.policer(&found, quiet);
             }
         }
         let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0) else {

@@ -136,7 +136,9 @@ fn single_losses_elsewhere_do_not_move_the_estimate() {
     let police = Some(PoliceSpec::single_bucket(Rate::mbps(40), 64_000));
     let link = LinkSpec { loss, police, ..port(Rate::mbps(1000)) };
     let report = run(&path(link), &verify(Rate::mbps(40), 64_000));
-    assert_eq!(report.verdict.status, Status::Fail, "the CBS test loses frames");
+    // The CBS test loses as many frames as any stream.
+    assert_eq!(report.verdict.status, Status::Findings);
+    assert!(report.verdict.reasons.iter().all(|reason| reason.code == "random_loss"));
     for step in policing(&report) {
         let bounds = step.estimate.unwrap();
         assert!((bounds.estimate / 64_000.0 - 1.0).abs() < 0.01, "{step:?}");
