@@ -8,7 +8,7 @@ use fp_model::Abort;
 use super::discovery::{self, searched};
 use super::estimate::Refill;
 use super::overload::{Policed, Port, Queue, rate_step};
-use super::{Bounds, Charge, Discovered, Goal, Lengths, Run, Step};
+use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, Run, Step};
 use crate::infer::rate::Quiet;
 use crate::infer::search::{Limits, MOST};
 
@@ -44,6 +44,13 @@ impl First {
             Self::Open(quiet) => quiet.as_ref(),
             Self::NoPolicer(_) => None,
         }
+    }
+
+    /// The line is no slower than a policer behind it, though jitter may make it seem so.
+    pub(super) fn on(&self, port: Port) -> Port {
+        let Self::Policer(known) = self else { return port };
+        let bits = (known.frame_bytes + ON_THE_LINE) * 8.0;
+        Port { line_bps: port.line_bps.max(known.frames_s.estimate * bits), ..port }
     }
 }
 

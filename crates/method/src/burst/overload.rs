@@ -447,10 +447,11 @@ pub(super) fn rate_step(
     let deviation_percent = measured.map(percent);
     let tolerance = run.plan.tolerance_percent;
     let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
-    let within = policed.known.map(|known| {
-        let Bounds { at_least, at_most, .. } = known.bytes_s(frame_bytes, charged_bytes);
-        [rate(at_least), rate(at_most)]
-    });
+    let by_bursts = |refill: Refill| Bounds::exactly(refill.bytes_s).around(refill.uncertainty);
+    let by_trains = policed.known.map(|known| known.bytes_s(frame_bytes, charged_bytes));
+    let within = by_trains
+        .or(passes.map(by_bursts))
+        .map(|Bounds { at_least, at_most, .. }| [rate(at_least), rate(at_most)]);
     let is_within = match (deviation_percent, within) {
         (Some(middle), Some(within)) => estimate::within(within.map(percent), middle, tolerance),
         (middle, _) => Some(middle.is_some_and(|percent| percent.abs() <= tolerance)),

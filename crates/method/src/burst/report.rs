@@ -166,6 +166,13 @@ impl Bounds {
         Self { estimate: value, at_least: value, at_most: value }
     }
 
+    /// Wider by this share of the estimate.
+    pub(crate) fn around(&self, share: f64) -> Self {
+        let Self { estimate, at_least, at_most } = *self;
+        let off = estimate * share;
+        Self { estimate, at_least: at_least - off, at_most: at_most + off }
+    }
+
     pub(crate) fn scaled(&self, by: f64) -> Self {
         let Self { estimate, at_least, at_most } = *self;
         Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }

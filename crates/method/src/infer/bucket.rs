@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use fp_model::{BurstReport, Departure};
 
 use super::rate::Quiet;
-use super::train::{CLOCK_STEP, CLOCKS_APART};
+use super::train::CLOCKS_APART;
 
 /// What became of a frame, as one bucket sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,11 @@ const TURNS: usize = 4;
 /// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
 /// the error of times, so that no loss may be traded for it.
 const IMPOSSIBLE: f64 = 4.0;
+/// Times of departure are told to the nanosecond.
+const STAMP: f64 = 1e-9;
+/// A frame more or less in all of the time of a train is the finest that tells two rates apart, but for
+/// where it falls in its slot.
+const FINEST: f64 = 0.02;
 /// The first slack that is tried, in frames: a tenth of the least distance of two frames that are sent
 /// at three times the rate.
 const SLACK_LEAST: f64 = 1.0 / 30.0;
@@ -147,8 +152,7 @@ pub(crate) fn lateness(report: &BurstReport, left: &[f64], slot: f64) -> Vec<f64
     }
     let mut free = f64::NEG_INFINITY;
     for (late, left) in late.iter_mut().zip(left) {
-        // Two times of a clock are no closer than this to each other.
-        if free > left + *late + CLOCK_STEP {
+        if free > left + *late + STAMP {
             *late = free - left;
         }
         free = left + *late + slot;
@@ -278,10 +282,101 @@ impl Fates {
         lost: Lost,
         slack: f64,
     ) -> Option<Bucket> {
-        let few = self.knee(quiet).frame < FEW_FRAMES;
-        let beginnings: &[f64] = if few { &[0.0, 0.33, 0.67, -0.33] } else { &[0.0] };
+        let knee = self.knee(quiet);
+        if let Some(bucket) = self.without_loss(rates, &knee, slack) {
+            return Some(bucket);
+        }
+        let begins = self.begins(&knee, rates, lost);
+        // A run of frames lost by chance may look like the knee; what comes long after it tells.
+        let by_line = self.intercept(rates.middle).max(1.0) - begins.0;
+        let beginnings: &[f64] = match by_line.abs() > begins.1 {
+            _ if knee.frame < FEW_FRAMES => &[0.0, 0.33, 0.67, -0.33],
+            true => &[0.0, by_line],
+            false => &[0.0],
+        };
         let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, quiet, lost, slack));
         fits.min_by(|one, other| one.lost.total_cmp(&other.lost))
+    }
+
+    /// The bucket that refused every missing frame, if there is one.
+    ///
+    /// Then the deficits alone say with which depths a rate fits: from the greatest that an arrived frame
+    /// met, itself included, to the least that a missing one would have met. Rates fit between which
+    /// there are such depths.
+    fn without_loss(&self, rates: Within, knee: &Knee, slack: f64) -> Option<Bucket> {
+        let short = |frames_s: f64| {
+            let (least, below) = self.depths(frames_s);
+            least - below - 2.0 * slack
+        };
+        let finest = FINEST / self.of.len().max(1) as f64 * rates.middle;
+        let (from, to) = best(rates.from, rates.to, finest, |rate| short(rate).max(0.0));
+        let tried = (0..=TRIED).map(|place| from + (to - from) * place as f64 / TRIED as f64);
+        let fits = tried.filter(|rate| short(*rate) <= 0.0);
+        let (first, last) = fits.fold((f64::INFINITY, f64::NEG_INFINITY), |(first, last), rate| {
+            (rate.min(first), rate.max(last))
+        });
+        if first > last {
+            return None;
+        }
+        let edge = |inside: f64, outside: f64| {
+            let (mut inside, mut outside) = (inside, outside);
+            while (inside - outside).abs() > finest {
+                let middle = (inside + outside) / 2.0;
+                *(if short(middle) <= 0.0 { &mut inside } else { &mut outside }) = middle;
+            }
+            inside
+        };
+        let band = (edge(first, rates.from), edge(last, rates.to));
+        let frames_s = (band.0 + band.1) / 2.0;
+        let middle = self.depths(frames_s);
+        let mut frames = Within {
+            middle: (middle.0 + middle.1) / 2.0,
+            from: f64::INFINITY,
+            to: f64::NEG_INFINITY,
+        };
+        for place in 0..=TRIED {
+            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
+            let (least, below) = self.depths(rate);
+            (frames.from, frames.to) = (frames.from.min(least), frames.to.max(below));
+        }
+        let granted = self.count(Fate::Arrived);
+        let way = Way {
+            owed: 0.0,
+            least: frames.from,
+            below: frames.to,
+            lost: 0,
+            granted: granted as u32,
+        };
+        Some(self.bucket(&way, [frames_s, 0.0], band, frames, knee, slack))
+    }
+
+    /// The depths that a bucket of this rate may have which refused every missing frame: at least the
+    /// first, less than the second. There is none where the first is greater.
+    fn depths(&self, frames_s: f64) -> (f64, f64) {
+        let (mut deficit, mut before, mut least, mut below) =
+            (0.0_f64, 0.0, 0.0_f64, f64::INFINITY);
+        for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
+            deficit = (deficit - frames_s * (at - before)).max(0.0);
+            before = *at;
+            match fate {
+                Fate::Arrived => {
+                    deficit += 1.0;
+                    least = least.max(deficit - frames_s * late);
+                }
+                Fate::Missing => below = below.min(deficit + 1.0),
+                Fate::Elsewhere => {}
+            }
+        }
+        (least, below)
+    }
+
+    /// The depth that a knee shows, and within what the search for a better one begins.
+    fn begins(&self, knee: &Knee, rates: Within, lost: Lost) -> (f64, f64) {
+        let at = self.at(knee.frame);
+        let missing = knee.frame as f64 - knee.arrived;
+        let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
+        let b = (taken - rates.middle * at).max(1.0);
+        (b, 3.0 + 0.02 * b + (rates.to - rates.from) * at + missing)
     }
 
     fn fit_from(
@@ -293,16 +388,12 @@ impl Fates {
         slack: f64,
     ) -> Option<Bucket> {
         let knee = self.knee(quiet);
-        let (at, spacing) = (self.at(knee.frame), self.spacing());
-        let missing = knee.frame as f64 - knee.arrived;
-        let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
-        let mut b = (taken - rates.middle * at).max(1.0) + by;
-        b = b.max(1.0);
-        let mut off = 3.0 + 0.02 * b + (rates.to - rates.from) * at + missing;
+        let at = self.at(knee.frame);
+        let (begins, mut off) = self.begins(&knee, rates, lost);
+        let mut b = (begins + by).max(1.0);
         let mut frames_s = rates.middle;
         let mut rate_off = (rates.to - rates.from) / 2.0;
-        // A frame more or less in all of the time is the finest that can be told from a spacing.
-        let finest = 0.02 / self.of.len().max(1) as f64;
+        let finest = FINEST / self.of.len().max(1) as f64;
         let middle = (rates.from + rates.to) / 2.0;
         let mut band = (0.0, 0.0);
         for turn in 0..TURNS {
@@ -326,15 +417,30 @@ impl Fates {
         if way.owed == 0.0 && way.below.is_finite() {
             frames.middle = (way.least + way.below) / 2.0;
         }
-        // When a bucket has won a frame is known to the distance of two that are sent, and to the slack,
-        // at both ends of what was refused; and two clocks are apart. Its depth is known to what it wins
-        // while frames come unevenly, and no worse than to the distance of two.
-        let slots = 1.0 / (self.of.len() - knee.frame).max(1) as f64;
-        let rate_off = frames_s * (slots + CLOCKS_APART) + 2.0 * slack * slots / spacing;
-        let unsure = (self.uneven + CLOCK_STEP).min(spacing);
-        let off = frames_s * unsure + way.owed + rate_off * at + slack;
+        // Frames lost by chance leave open when a bucket has won one: to the distance of two that are sent.
+        let slot = frames_s / (self.of.len() - knee.frame).max(1) as f64;
+        Some(self.bucket(&way, [frames_s, slot], band, frames, &knee, slack))
+    }
+
+    /// With what is not known of times: a rate to twice what the bucket wins while frames come unevenly,
+    /// with the slack, in all the time behind the knee, and as two clocks are apart; a depth to that once,
+    /// and to what such a rate makes of it.
+    fn bucket(
+        &self,
+        way: &Way,
+        [frames_s, rate_off]: [f64; 2],
+        band: (f64, f64),
+        frames: Within,
+        knee: &Knee,
+        slack: f64,
+    ) -> Bucket {
+        let spacing = self.spacing();
+        let behind = spacing * (self.of.len() - knee.frame).max(1) as f64;
+        let room = frames_s * self.uneven.min(spacing) + slack;
+        let rate_off = rate_off + frames_s * CLOCKS_APART + 2.0 * room / behind;
+        let off = room + way.owed + rate_off * self.at(knee.frame);
         let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
-        Some(Bucket {
+        Bucket {
             frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
             frames: Within {
                 middle: frames.middle,
@@ -344,7 +450,7 @@ impl Fates {
             granted: f64::from(way.granted),
             lost: way.costs(),
             slack,
-        })
+        }
     }
 
     /// All rates that cost no more than one way does, to `finest` and no further off than `wide`, and all

@@ -16,7 +16,7 @@ pub(super) const BATCHES: usize = 16;
 /// With fewer frames a rate is taken from the times of departure.
 pub(super) const LEAST_FRAMES: f64 = 8.0;
 /// A mark of time that two ends can tell apart: below it delays do not differ.
-pub(crate) const CLOCK_STEP: f64 = 1e-6;
+pub(super) const CLOCK_STEP: f64 = 1e-6;
 
 /// How a train of several rates arrived.
 #[derive(Clone, Debug)]

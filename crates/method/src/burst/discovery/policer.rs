@@ -22,9 +22,11 @@ const FRAMES_MAX: f64 = 100_000.0;
 /// second length of frames that is a rate to 1 %.
 const REFILLS: f64 = 100.0;
 const WATCHED_S: f64 = 0.1;
-/// Where frames come less evenly than planned, the interval of the rate narrows with the time for which
-/// the empty bucket is watched: it is watched longer, once, for an interval of this share of the rate.
-const RATE_WIDTH: f64 = 0.002;
+/// The intervals narrow with the time for which the empty bucket is watched: it is watched longer, once, for
+/// intervals of this share of rate and depth, a quarter of what a test tolerates,
+const WIDTH: f64 = 0.01;
+/// and for one of this share of the rate where frames come less evenly than planned.
+const UNEVEN_WIDTH: f64 = 0.002;
 const WATCHED_MAX_S: f64 = 2.0;
 /// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are
 /// refused.
@@ -35,8 +37,11 @@ const FASTER_LEAST: f64 = 1.03;
 const PAUSE_LEAST_S: f64 = 0.2;
 /// Below a line's rate it queues nothing.
 const BELOW_THE_LINE: f64 = 0.97;
-/// A pause longer than a bucket takes to fill by this share has filled it.
-const SURELY_FULL: f64 = 1.05;
+/// A pause that is longer by this factor than a bucket takes to fill has filled it: one that was not full
+/// shows what it won in the pause, which is known to a tenth.
+const SURELY_FULL: f64 = 1.2;
+/// The next pause is longer than the bucket takes to fill by more than that.
+const FILLS: f64 = 1.25;
 /// What takes longer to fill, or to empty, is known by a bound only.
 const PAUSE_MAX: Duration = Duration::from_secs(40);
 const TRIES: u32 = 6;
@@ -133,8 +138,8 @@ impl Look<'_> {
             let burst = aim.burst(frame_bytes);
             let seen = self.burst(burst)?;
             let Some(report) = seen.bursts.first() else { return Ok(None) };
-            if report.sent_frames < burst.frames {
-                // Nobody knows which ones.
+            if report.departures.last().is_some_and(|last| last.frame >= report.sent_frames) {
+                // Nobody knows which ones were not sent.
                 continue;
             }
             let fates = fates(report, self.slot(frame_bytes), quiet);
@@ -320,9 +325,11 @@ impl Aim {
     /// Whether the bucket is watched once more, and for how long.
     fn watches_longer(&mut self, measured: &Measured) -> bool {
         let is_first = self.watched_s == WATCHED_S;
-        let width = measured.rate().width();
-        let is_vague = width > RATE_WIDTH && measured.likely().iter().all(|fit| fit.slack > 0.0);
-        let wanted = (self.watched_s * width / RATE_WIDTH).min(WATCHED_MAX_S);
+        let uneven = measured.likely().iter().all(|fit| fit.slack > 0.0);
+        let rate = measured.rate().width() / if uneven { UNEVEN_WIDTH } else { WIDTH };
+        let vague = rate.max(measured.depth().width() / WIDTH);
+        let is_vague = vague > 1.0;
+        let wanted = (self.watched_s * vague).min(WATCHED_MAX_S);
         self.watched_s = self.watched_s.max(wanted);
         is_first && is_vague && !measured.likely().is_empty()
     }
@@ -332,7 +339,7 @@ impl Aim {
     fn follow(&mut self, measured: &Measured, fills_s: f64) {
         self.frames_s = measured.rate().middle;
         self.held = 1.5 * (1.1 * measured.depth().middle + 3.0);
-        self.pause_s = (2.0 * self.pause_s).max(1.1 * fills_s);
+        self.pause_s = (2.0 * self.pause_s).max(FILLS * fills_s);
     }
 }
 
