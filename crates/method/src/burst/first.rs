@@ -9,7 +9,7 @@ use super::discovery::{self, searched};
 use super::estimate::Refill;
 use super::overload::{Policed, Port, Queue, rate_step};
 use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, Run, Step};
-use crate::infer::rate::Quiet;
+use crate::infer::rate::{Estimate, Quiet};
 use crate::infer::search::{Limits, MOST};
 
 /// What a queue carries is offered for two seconds, less the time in which the queue fills.
@@ -45,13 +45,6 @@ impl First {
             Self::NoPolicer(_) => None,
         }
     }
-
-    /// The line is no slower than a policer behind it, though jitter may make it seem so.
-    pub(super) fn on(&self, port: Port) -> Port {
-        let Self::Policer(known) = self else { return port };
-        let bits = (known.frame_bytes + ON_THE_LINE) * 8.0;
-        Port { line_bps: port.line_bps.max(known.frames_s.estimate * bits), ..port }
-    }
 }
 
 impl Known {
@@ -83,8 +76,9 @@ impl Known {
     }
 }
 
-/// Looks at one direction with frames of the measuring length and shorter ones.
-pub(super) fn look(run: &mut Run<'_>, port: &Port, lengths: &Lengths) -> Result<First, Abort> {
+/// Looks at one direction with frames of the measuring length and shorter ones. The line carries at least
+/// what came through, though jitter may have made it seem slower.
+pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Result<First, Abort> {
     let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(First::Open(None)) };
     let frame_bytes = lengths.measuring;
     let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
@@ -92,6 +86,11 @@ pub(super) fn look(run: &mut Run<'_>, port: &Port, lengths: &Lengths) -> Result<
     let shortest = run.plan.shortest_frame();
     let (found, limits, quiet) = discovery::look(run, search, shortest)?;
     let bytes = f64::from(frame_bytes);
+    let came = match limits {
+        Limits::NotReached(bps) => bps,
+        Limits::Found(Estimate { at_least, .. }, _) | Limits::Unknown { at_least, .. } => at_least,
+    };
+    port.line_bps = port.line_bps.max(came * (bytes + ON_THE_LINE) / bytes);
     let would_show = |bps_l2: f64, lasts_s: f64| {
         let excess = bps_l2 * charged_bytes / bytes - cir.rate.as_bps() as f64;
         excess * lasts_s > 8.0 * cbs_bytes as f64

@@ -146,10 +146,10 @@ fn policed_ports(
 ) -> Result<Vec<(overload::Port, First)>, Abort> {
     let is_both = lines.len() > 1;
     let mut kept = Vec::new();
-    for port in lines {
-        match first::look(run, &port, lengths)? {
+    for mut port in lines {
+        match first::look(run, &mut port, lengths)? {
             First::NoPolicer(policed) => first::say(run, &policed, lengths.measuring, is_both),
-            looked => kept.push((looked.on(port), looked)),
+            looked => kept.push((port, looked)),
         }
     }
     expect_room(run.plan, &kept)?;

@@ -223,11 +223,26 @@ impl Look<'_> {
     }
 
     /// The length of the shortest frames with which a host still sends this number of bytes a second in
-    /// time; `None` where the long frames are hardly longer.
-    fn short_frame(&self, bytes_s: f64) -> Option<u32> {
+    /// time, and a line more than `frames_s` long ones, however they are charged; `None` where the long
+    /// frames are hardly longer.
+    fn short_frame(&self, bytes_s: f64, frames_s: f64) -> Option<u32> {
         let most = self.search.frame_bytes * 2 / 3;
         let sent = (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32).max(SHORT_FRAME);
+        let sent = sent.max(self.overloads(frames_s).min(f64::from(most)) as u32);
         (most >= self.shortest).then(|| sent.max(self.shortest).min(most))
+    }
+
+    /// The least length of frames that a line carries faster than a bucket lets them pass which refills
+    /// with `frames_s` long ones in a second. A frame of `s` bytes takes `s + 20` on the line, and `s - 18`
+    /// of the bucket where that counts packets: the share of the line must be less than `(s - 18)/(s + 20)`.
+    fn overloads(&self, frames_s: f64) -> f64 {
+        let [.., (_, packet), (_, wire)] = self.layers();
+        let [packet, wire] = [packet, wire].map(f64::from);
+        let long = f64::from(self.search.frame_bytes);
+        let slot = self.line_slot.unwrap_or(0.0);
+        let least = policer::FASTER_LEAST / policer::BELOW_THE_LINE;
+        let share = least * frames_s * slot * (long + packet) / (long + wire);
+        if share < 1.0 { libm::ceil((wire * share - packet) / (1.0 - share)) } else { long }
     }
 
     /// Ways of counting a frame, and what each adds to its bytes.

@@ -32,16 +32,16 @@ const WATCHED_MAX_S: f64 = 2.0;
 /// refused.
 const FASTER: f64 = 3.0;
 /// A train is faster than the bucket by this factor at least, or the bucket is never empty.
-const FASTER_LEAST: f64 = 1.03;
+pub(super) const FASTER_LEAST: f64 = 1.03;
 /// A pause fills a bucket of a few frames at any rate that a search finds.
 const PAUSE_LEAST_S: f64 = 0.2;
 /// Below a line's rate it queues nothing.
-const BELOW_THE_LINE: f64 = 0.97;
+pub(super) const BELOW_THE_LINE: f64 = 0.97;
 /// A pause that is longer by this factor than a bucket takes to fill has filled it: one that was not full
-/// shows what it won in the pause, which is known to a tenth.
-const SURELY_FULL: f64 = 1.2;
-/// The next pause is longer than the bucket takes to fill by more than that.
-const FILLS: f64 = 1.25;
+/// shows what it won in the pause at least.
+const SURELY_FULL: f64 = 1.05;
+/// The next pause is longer by more than that.
+const FILLS: f64 = 1.1;
 /// What takes longer to fill, or to empty, is known by a bound only.
 const PAUSE_MAX: Duration = Duration::from_secs(40);
 const TRIES: u32 = 6;
@@ -101,7 +101,7 @@ impl Look<'_> {
             }
         }
         let depth = long.depth();
-        let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0) else {
+        let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().middle) else {
             return Ok(self.as_policer(found, &long, None));
         };
         let times = long_bytes / f64::from(short_bytes);
@@ -146,7 +146,9 @@ impl Look<'_> {
             if aim.meets_a_slower_line(report, &fates) {
                 continue;
             }
-            if !fates.is_refused(quiet) {
+            // Runs of frames lost by chance are no bucket that this train empties.
+            let passes_all = fates.passes(quiet).from * fates.spacing() > 1.0 / FASTER_LEAST;
+            if !fates.is_refused(quiet) || passes_all {
                 if aim.is_longest(burst) || self.sending > BUDGET {
                     return Ok(best);
                 }
@@ -162,7 +164,7 @@ impl Look<'_> {
                 continue;
             }
             let fills_s = measured.fills_s();
-            let was_full = aim.pause_s + settles_s >= SURELY_FULL * fills_s;
+            let was_full = aim.pause_s >= SURELY_FULL * fills_s;
             aim.follow(&measured, fills_s);
             let is_last =
                 (was_full || !full || burst.pause >= PAUSE_MAX) && !aim.watches_longer(&measured);

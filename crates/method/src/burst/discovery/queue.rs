@@ -70,7 +70,7 @@ impl Look<'_> {
                 return self.policer(&found, quiet);
             }
         }
-        let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0) else {
+        let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0, 0.0) else {
             return Ok(super::unknown(found));
         };
         let short_s = long_s * long_bytes / f64::from(short_bytes);
