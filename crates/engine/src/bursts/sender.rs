@@ -119,7 +119,7 @@ struct SlowCall {
 }
 
 impl Left {
-    /// One call of this number is told of at most, the slowest ones.
+    /// The report has one call in this number, the slowest ones.
     const CALLS_FOR_A_SLOW_ONE: usize = 10;
 
     fn new(from: Time, pace: Pace) -> Self {

@@ -156,13 +156,11 @@ impl Policed {
     fn of(port: &Port, seen: &Seen, frame_bytes: u32, charged_bytes: f64) -> Self {
         let found = bucket(&Passage::of_all(seen), port.slot_s(frame_bytes), charged_bytes);
         Self {
-            port: *port,
             refill: found.map(|(refill, _)| refill),
             depth_bytes: found.and_then(|(_, depth)| Some(depth?.bytes)),
             queue: Queue::of(seen, port.slot_s(frame_bytes), charged_bytes),
             line: Queue::of_line(seen, port.slot_s(frame_bytes), charged_bytes),
-            known: None,
-            quiet: None,
+            ..Self::unknown(port)
         }
     }
 

@@ -15,10 +15,7 @@
 //! smallest with which the bucket explains the train, and no more than the delays of the path and those
 //! times leave room for; the depth is known no better than to it.
 
-use alloc::vec;
 use alloc::vec::Vec;
-
-use fp_model::{BurstReport, Departure};
 
 use super::rate::Quiet;
 use super::train::CLOCKS_APART;
@@ -42,24 +39,6 @@ pub(crate) struct Fates {
     pub(crate) late: Vec<f64>,
     /// Seconds by which they may have met the bucket earlier or later than that.
     pub(crate) uneven: f64,
-}
-
-/// When each frame of a burst left, in seconds since the first one did: evenly where its sender does not
-/// tell.
-pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
-    let from = report.sent_from;
-    let ends = |frame, at| Departure { frame, at };
-    let even = [ends(0, from), ends(report.sent_frames.saturating_sub(1), report.sent_until)];
-    let curve = if report.departures.is_empty() { &even } else { report.departures.as_slice() };
-    let mut left = Vec::with_capacity(report.sent_frames as usize);
-    for (one, next) in curve.iter().zip(curve.iter().skip(1)) {
-        let [at, until] = [one, next].map(|knot| knot.at.as_secs_f64() - from.as_secs_f64());
-        let slot = (until - at) / f64::from((next.frame - one.frame).max(1));
-        left.extend((one.frame..next.frame).map(|frame| at + slot * f64::from(frame - one.frame)));
-    }
-    let last = curve.last().map_or(0.0, |knot| knot.at.saturating_sub(from).as_secs_f64());
-    left.resize(report.sent_frames as usize, last);
-    left
 }
 
 /// Where frames are lost that the bucket has tokens for.
@@ -103,8 +82,6 @@ const TURNS: usize = 4;
 /// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
 /// the error of times, so that no loss may be traded for it.
 const IMPOSSIBLE: f64 = 4.0;
-/// Times of departure are told to the nanosecond.
-const STAMP: f64 = 1e-9;
 /// A frame more or less in all of the time of a train is the finest that tells two rates apart, but for
 /// where it falls in its slot.
 const FINEST: f64 = 0.02;
@@ -137,34 +114,6 @@ pub(crate) struct Knee {
     pub(crate) frame: usize,
     /// Of the frames before it arrived.
     pub(crate) arrived: f64,
-}
-
-/// By how many seconds later than its departure each frame of a burst may have left the host, and the line
-/// behind it that sends them `slot` seconds apart.
-pub(crate) fn lateness(report: &BurstReport, left: &[f64], slot: f64) -> Vec<f64> {
-    let mut late = vec![0.0; left.len()];
-    for call in &report.slow_calls {
-        let until = call.until.saturating_sub(report.sent_from).as_secs_f64();
-        let frames = late.iter_mut().zip(left).skip(call.first as usize);
-        for (late, left) in frames.take(call.frames as usize) {
-            *late = (until - left).max(0.0);
-        }
-    }
-    let mut free = f64::NEG_INFINITY;
-    for (late, left) in late.iter_mut().zip(left) {
-        if free > left + *late + STAMP {
-            *late = free - left;
-        }
-        free = left + *late + slot;
-    }
-    late
-}
-
-/// How far from its curve of departures a frame may have left, in seconds.
-pub(crate) fn unsure(report: &BurstReport) -> f64 {
-    let known = !report.departures.is_empty();
-    let most = if known { report.departures_within } else { report.behind };
-    most.as_secs_f64()
 }
 
 impl Fates {
@@ -294,7 +243,7 @@ impl Fates {
             true => &[0.0, by_line],
             false => &[0.0],
         };
-        let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, quiet, lost, slack));
+        let fits = beginnings.iter().filter_map(|by| self.fit_from(*by, rates, &knee, lost, slack));
         fits.min_by(|one, other| one.lost.total_cmp(&other.lost))
     }
 
@@ -310,8 +259,7 @@ impl Fates {
         };
         let finest = FINEST / self.of.len().max(1) as f64 * rates.middle;
         let (from, to) = best(rates.from, rates.to, finest, |rate| short(rate).max(0.0));
-        let tried = (0..=TRIED).map(|place| from + (to - from) * place as f64 / TRIED as f64);
-        let fits = tried.filter(|rate| short(*rate) <= 0.0);
+        let fits = tried(from, to).filter(|rate| short(*rate) <= 0.0);
         let (first, last) = fits.fold((f64::INFINITY, f64::NEG_INFINITY), |(first, last), rate| {
             (rate.min(first), rate.max(last))
         });
@@ -334,8 +282,7 @@ impl Fates {
             from: f64::INFINITY,
             to: f64::NEG_INFINITY,
         };
-        for place in 0..=TRIED {
-            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
+        for rate in tried(band.0, band.1) {
             let (least, below) = self.depths(rate);
             (frames.from, frames.to) = (frames.from.min(least), frames.to.max(below));
         }
@@ -383,13 +330,12 @@ impl Fates {
         &self,
         by: f64,
         rates: Within,
-        quiet: &Quiet,
+        knee: &Knee,
         lost: Lost,
         slack: f64,
     ) -> Option<Bucket> {
-        let knee = self.knee(quiet);
         let at = self.at(knee.frame);
-        let (begins, mut off) = self.begins(&knee, rates, lost);
+        let (begins, mut off) = self.begins(knee, rates, lost);
         let mut b = (begins + by).max(1.0);
         let mut frames_s = rates.middle;
         let mut rate_off = (rates.to - rates.from) / 2.0;
@@ -419,7 +365,7 @@ impl Fates {
         }
         // Frames lost by chance leave open when a bucket has won one: to the distance of two that are sent.
         let slot = frames_s / (self.of.len() - knee.frame).max(1) as f64;
-        Some(self.bucket(&way, [frames_s, slot], band, frames, &knee, slack))
+        Some(self.bucket(&way, [frames_s, slot], band, frames, knee, slack))
     }
 
     /// With what is not known of times: a rate to twice what the bucket wins while frames come unevenly,
@@ -477,8 +423,7 @@ impl Fates {
         let costs = |rate: f64| at_rate(rate).map_or(f64::INFINITY, |way| way.costs().max(most));
         let band = best(frames_s - wide, frames_s + wide, finest, costs);
         let mut frames = Within { middle: b, from: way.least, to: way.below };
-        for place in 0..=TRIED {
-            let rate = band.0 + (band.1 - band.0) * place as f64 / TRIED as f64;
+        for rate in tried(band.0, band.1) {
             if let Some(other) = at_rate(rate).filter(|other| other.costs() <= most) {
                 frames.from = frames.from.min(other.least);
                 frames.to = frames.to.max(other.below);
@@ -505,7 +450,7 @@ impl Fates {
     pub(crate) fn is_refused(&self, quiet: &Quiet) -> bool {
         let frames = self.of.len() as f64;
         let expected = frames * quiet.loss_at_most();
-        self.count(Fate::Missing) > expected + 4.0 * libm::sqrt(expected * quiet.spread()) + 3.0
+        self.count(Fate::Missing) > quiet.by_chance(expected) + 3.0
     }
 }
 
@@ -513,7 +458,7 @@ impl Bucket {
     /// Whether its losses are no more than those at any rate.
     pub(crate) fn is_likely(&self, quiet: &Quiet) -> bool {
         let expected = self.granted * quiet.loss_at_most();
-        self.lost <= expected + 4.0 * libm::sqrt(expected * quiet.spread()) + 2.0
+        self.lost <= quiet.by_chance(expected) + 2.0
     }
 
     /// Of the losses that it needs.
@@ -543,6 +488,11 @@ impl Within {
     }
 }
 
+/// Values between two, with both of them.
+fn tried(from: f64, to: f64) -> impl Iterator<Item = f64> {
+    (0..=TRIED).map(move |place| from + (to - from) * place as f64 / TRIED as f64)
+}
+
 /// The values between two that cost least, to `finest`.
 fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut from, mut to) = (from, to);
@@ -567,7 +517,7 @@ fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f6
 
 #[cfg(test)]
 mod tests {
-    use fp_model::SlowCall;
+    use alloc::vec;
 
     use super::*;
 
@@ -594,6 +544,16 @@ mod tests {
         Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
     }
 
+    /// That a train without chance loss has this bucket, and no slack is needed.
+    fn finds(fates: &Fates, (rate, b): (f64, f64)) {
+        let quiet = Quiet::that_lost(1000.0, 0.0);
+        assert!(fates.is_refused(&quiet));
+        let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
+        assert!(fit.is_likely(&quiet), "{fit:?}");
+        assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
+        assert!(off(fit.frames, b) < 0.02, "{fit:?}");
+    }
+
     fn off(found: Within, truth: f64) -> f64 {
         assert!(found.from <= truth && truth <= found.to, "{found:?} {truth}");
         (found.middle / truth - 1.0).abs()
@@ -601,33 +561,22 @@ mod tests {
 
     #[test]
     fn a_bucket_is_found_exactly() {
-        let quiet = Quiet::that_lost(1000.0, 0.0);
-        for (rate, b) in [(823.4, 40.3), (1013.7, 1.3), (150.0, 300.7), (2500.0, 7.9)] {
-            let fates = train(10_000, 1e-4, (rate, b), 0, Lost::Behind);
-            assert!(fates.is_refused(&quiet));
-            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
-            assert!(fit.is_likely(&quiet), "{fit:?}");
-            assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
-            assert!(off(fit.frames, b) < 0.02, "{fit:?}");
+        for bucket in [(823.4, 40.3), (1013.7, 1.3), (150.0, 300.7), (2500.0, 7.9)] {
+            finds(&train(10_000, 1e-4, bucket, 0, Lost::Behind), bucket);
         }
     }
 
     #[test]
     fn a_sender_that_stops_and_makes_up_for_it_finds_the_same_bucket() {
         // Of each 550 µs it stands still for 400, and sends what is due then within the next 100.
-        let quiet = Quiet::that_lost(1000.0, 0.0);
         let late = |number: u32| {
             let due = f64::from(number) * 1e-5;
             let round = libm::floor(due / 550e-6) * 550e-6;
             due.max(round + 400e-6 + (due - round) / 4.0)
         };
-        for (rate, b) in [(33_333.0, 40.3), (21_000.0, 300.7)] {
+        for bucket in [(33_333.0, 40.3), (21_000.0, 300.7)] {
             let left = (0..10_000).map(|number| late(number) - late(0)).collect();
-            let fates = through(left, (rate, b), 0, Lost::Behind);
-            let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
-            assert!(fit.is_likely(&quiet), "{fit:?}");
-            assert!(off(fit.frames_s, rate) < 1e-3, "{fit:?}");
-            assert!(off(fit.frames, b) < 0.02, "{fit:?}");
+            finds(&through(left, bucket, 0, Lost::Behind), bucket);
         }
     }
 
@@ -645,47 +594,10 @@ mod tests {
                 *left = due(number) - ends(0);
             }
         }
-        let told =
-            |fates: &Fates| fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
-        assert!(!told(&fates).is_likely(&quiet));
+        let told = fates.fit(fates.passes(&quiet), &quiet, Lost::Behind, 0.0).unwrap();
+        assert!(!told.is_likely(&quiet));
         fates.late = (0..10_000).map(|number| if number % 400 == 0 { 5e-3 } else { 0.0 }).collect();
-        let fit = told(&fates);
-        assert!(fit.is_likely(&quiet), "{fit:?}");
-        assert!(off(fit.frames_s, 1000.0) < 1e-3, "{fit:?}");
-        assert!(off(fit.frames, 40.3) < 0.02, "{fit:?}");
-    }
-
-    #[test]
-    fn departures_are_read_from_their_curve_and_are_even_without_one() {
-        let micros = core::time::Duration::from_micros;
-        let report = BurstReport {
-            sent_frames: 5,
-            sent_from: micros(10),
-            sent_until: micros(50),
-            ..BurstReport::default()
-        };
-        let in_micros = |report: &BurstReport| -> Vec<u64> {
-            departures(report).iter().map(|at| libm::round(at * 1e6) as u64).collect()
-        };
-        assert_eq!(in_micros(&report), [0, 10, 20, 30, 40]);
-        let knots = [(0, 10), (1, 40), (4, 52)];
-        let knots = knots.into_iter().map(|(frame, at)| Departure { frame, at: micros(at) });
-        let curved = BurstReport { departures: knots.collect(), ..report.clone() };
-        assert_eq!(in_micros(&curved), [0, 30, 34, 38, 42]);
-        let slow_calls = vec![SlowCall { first: 1, frames: 2, until: micros(50) }];
-        let late =
-            lateness(&BurstReport { slow_calls, ..curved.clone() }, &departures(&curved), 0.0);
-        let late: Vec<u64> = late.iter().map(|at| libm::round(at * 1e6) as u64).collect();
-        assert_eq!(late, [0, 10, 6, 2, 0]);
-        // A line that takes 6 µs for each sends the last four from 30 µs on.
-        let late = lateness(&curved, &departures(&curved), 6e-6);
-        let late: Vec<u64> = late.iter().map(|at| libm::round(at * 1e6) as u64).collect();
-        assert_eq!(late, [0, 0, 2, 4, 6]);
-        assert_eq!(
-            in_micros(&BurstReport { sent_frames: 1, sent_until: micros(10), ..report }),
-            [0]
-        );
-        assert_eq!(in_micros(&BurstReport::default()), []);
+        finds(&fates, (1000.0, 40.3));
     }
 
     #[test]

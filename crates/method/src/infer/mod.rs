@@ -2,6 +2,7 @@
 //! each figure with the interval that holds the truth in 95 of 100 cases.
 
 pub(crate) mod bucket;
+pub(crate) mod departures;
 pub(crate) mod offers;
 pub(crate) mod rate;
 pub(crate) mod search;

@@ -131,7 +131,12 @@ impl Quiet {
     /// Whether what is lost at any rate explains this loss of these frames, within four standard errors.
     pub(crate) fn explains(&self, lost: f64, frames: f64) -> bool {
         let expected = frames * self.loss_at_most().max((self.lost + 1.0) / (self.frames + 2.0));
-        lost <= expected + CERTAIN * libm::sqrt(expected * self.spread())
+        lost <= self.by_chance(expected)
+    }
+
+    /// The most frames that are lost where this number is expected, but for chance.
+    pub(crate) fn by_chance(&self, expected: f64) -> f64 {
+        expected + CERTAIN * libm::sqrt(expected * self.spread())
     }
 
     /// The variance of a count of lost frames, relative to that of independent ones: of runs of a

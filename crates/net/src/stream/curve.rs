@@ -90,7 +90,8 @@ impl DepartureCurve {
         };
     }
 
-    /// Of the lines from a knot that pass a frame within the tolerance; none goes back in time.
+    /// The least and the greatest slope of a line that begins at a knot and passes a frame within the
+    /// tolerance. Neither goes back in time.
     fn slopes(&self, from: Knot, to: Knot) -> (f64, f64) {
         let (frames, ns) = (f64::from(to.frame - from.frame), to.at_ns - from.at_ns);
         (((ns - self.within_ns) / frames).max(0.0), (ns + self.within_ns) / frames)

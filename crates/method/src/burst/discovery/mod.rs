@@ -233,8 +233,9 @@ impl Look<'_> {
     }
 
     /// The least length of frames that a line carries faster than a bucket lets them pass which refills
-    /// with `frames_s` long ones in a second. A frame of `s` bytes takes `s + 20` on the line, and `s - 18`
-    /// of the bucket where that counts packets: the share of the line must be less than `(s - 18)/(s + 20)`.
+    /// with `frames_s` long ones in a second. A frame of `s` bytes takes `s + 20` on the line, and costs
+    /// `s - 18` in a bucket that counts packets. So the rate of the bucket must be less than the rate of the
+    /// line times `(s - 18)/(s + 20)`.
     fn overloads(&self, frames_s: f64) -> f64 {
         let [.., (_, packet), (_, wire)] = self.layers();
         let [packet, wire] = [packet, wire].map(f64::from);

@@ -11,7 +11,8 @@ use super::{
     slope, unknown,
 };
 use crate::burst::SecondBucket;
-use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within, departures, lateness, unsure};
+use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
+use crate::infer::departures::{departures, lateness, unsure};
 use crate::infer::rate::Kind;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
