@@ -66,7 +66,7 @@ impl Silence {
     /// As an interruption of a trial that started then; zero stands for what began before.
     pub(crate) fn seen_from(&self, start: Time, is_repeated: bool) -> Interruption {
         let (at, silent) = (self.from.since(start), self.until.since(self.from));
-        Interruption { at, silent, is_repeated }
+        Interruption { began: None, at, silent, is_repeated }
     }
 }
 

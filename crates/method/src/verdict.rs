@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use fp_model::Abort;
 
@@ -17,6 +18,21 @@ pub struct Report<S> {
     pub checks: Vec<Check>,
     /// Where the run departs from its standard, each a sentence.
     pub deviations: Vec<String>,
+    /// What happened during the run, in the order of time as far as it is known.
+    pub events: Vec<Event>,
+}
+
+/// Something that happened to a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// From when trials could be run; `None` where it is known only in which trial it was.
+    pub at: Option<Duration>,
+    /// The name of the trial.
+    pub trial: String,
+    /// As of the [`Reason`] that tells of it.
+    pub code: &'static str,
+    /// `None` of what took no time, or an unknown one.
+    pub lasts: Option<Duration>,
 }
 
 impl<S> Default for Report<S> {
@@ -26,6 +42,7 @@ impl<S> Default for Report<S> {
             verdict: Verdict::default(),
             checks: Vec::new(),
             deviations: Vec::new(),
+            events: Vec::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use fp_model::{
     Trial,
 };
 
-use crate::verdict::{Check, Reason, Report};
+use crate::verdict::{Check, Event, Reason, Report};
 use crate::{conservation, outage};
 
 /// Up to this rate frames leave through UDP sockets wherever they are sent.
@@ -28,6 +28,8 @@ pub(crate) struct Watched<'a> {
     contradiction: Option<String>,
     remarked: Vec<Reason>,
     interrupted: Vec<Interrupted>,
+    /// What else happened, with when its trial began.
+    events: Vec<(Option<Duration>, Event)>,
     repeats_outages: bool,
     /// The trial during which most trials of other near ends ran at the far end, and how many.
     shared: Option<(String, u32)>,
@@ -35,12 +37,16 @@ pub(crate) struct Watched<'a> {
     broken_off: Option<(Trial, Observation)>,
 }
 
+const BROKEN_OFF: &str = "trial_broken_off";
+
 /// A trial in which nothing was heard or nothing arrived for a while.
 #[derive(Clone, Debug)]
 struct Interrupted {
     trial: String,
     kind: Kind,
-    /// From the start of the trial, if that is known.
+    /// When the attempt at the trial began, from when trials could be run.
+    began: Option<Duration>,
+    /// From the start of the attempt, if that is known.
     at: Option<Duration>,
     lasts: Duration,
 }
@@ -79,6 +85,7 @@ impl<'a> Watched<'a> {
             contradiction: None,
             remarked: Vec::new(),
             interrupted: Vec::new(),
+            events: Vec::new(),
             repeats_outages: false,
             shared: None,
             broken_off: None,
@@ -110,6 +117,26 @@ impl<'a> Watched<'a> {
         report.verdict.reasons.extend(self.interruptions());
         report.verdict.reasons.extend(self.broken_off.as_ref().map(broken_off));
         report.verdict.heed_findings();
+        report.events = self.into_events();
+    }
+
+    fn into_events(self) -> Vec<Event> {
+        let mut events = self.events;
+        events.extend(self.interrupted.into_iter().map(|one| {
+            let event = Event {
+                at: one.began.zip(one.at).map(|(began, at)| began + at),
+                trial: one.trial,
+                code: one.kind.code(),
+                lasts: Some(one.lasts),
+            };
+            (one.began, event)
+        }));
+        events.extend(self.broken_off.map(|(trial, seen)| {
+            let at = seen.began.zip(seen.broken_off).map(|(began, at)| began + at);
+            (seen.began, Event { at, trial: trial.name, code: BROKEN_OFF, lasts: None })
+        }));
+        events.sort_by_key(|(began, event)| event.at.or(*began));
+        events.into_iter().map(|(_, event)| event).collect()
     }
 
     /// Who looks for a rate found that of a shared path, which is no result; to whom the path is only
@@ -132,6 +159,10 @@ impl<'a> Watched<'a> {
         let most = self.shared.as_ref().map_or(0, |(_, most)| *most);
         if seen.other_trials > most {
             self.shared = Some((trial.name.clone(), seen.other_trials));
+        }
+        if seen.other_trials > 0 {
+            let (trial, code) = (trial.name.clone(), "far_end_shared");
+            self.events.push((seen.began, Event { at: None, trial, code, lasts: None }));
         }
     }
 
@@ -224,6 +255,7 @@ impl Watched<'_> {
         let noted = |one: &fp_model::Interruption| Interrupted {
             trial: trial.name.clone(),
             kind: if one.is_repeated { Kind::Repeated } else { Kind::ContactLost },
+            began: one.began,
             at: Some(one.at),
             lasts: one.silent,
         };
@@ -251,8 +283,9 @@ impl Watched<'_> {
             return false;
         }
         let Some(longest) = outage::longest(trial, seen) else { return false };
-        let (name, at, lasts) = (trial.name.clone(), longest.at, longest.lasts);
-        self.interrupted.push(Interrupted { trial: name, kind, at, lasts });
+        let (at, lasts) = (longest.at, longest.lasts);
+        let (trial, began) = (trial.name.clone(), seen.began);
+        self.interrupted.push(Interrupted { trial, kind, began, at, lasts });
         true
     }
 }
@@ -316,7 +349,7 @@ fn broken_off((trial, seen): &(Trial, Observation)) -> Reason {
         trial.name,
         until.as_secs_f64()
     );
-    Reason { code: "trial_broken_off", text, step: None }
+    Reason { code: BROKEN_OFF, text, step: None }
 }
 
 /// How many frames the sender gave to its host in a second.

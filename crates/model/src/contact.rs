@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::in_json::nanos;
+use crate::in_json::{nanos, nanos_if_known};
 use crate::{Load, TcpEngine, Trial};
 
 /// How long a sender may go on without having heard its peer: three heartbeats, so that it stops
@@ -16,7 +16,15 @@ pub const GIVEN_UP_AFTER: Duration = Duration::from_millis(2500);
 /// A time in which one end did not hear the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interruption {
-    /// After the start of the trial; zero also if it began before.
+    /// When the attempt at the trial began, counted as [`Observation::began`](crate::Observation).
+    #[serde(
+        rename = "began_ns",
+        with = "nanos_if_known",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub began: Option<Duration>,
+    /// After the start of the attempt; zero also if it began before.
     #[serde(rename = "at_ns", with = "nanos")]
     pub at: Duration,
     #[serde(rename = "silent_ns", with = "nanos")]

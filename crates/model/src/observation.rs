@@ -12,6 +12,15 @@ use crate::{ConnectionsReport, Dscp, FramesReport, Interruption, Rate};
 /// One report for each flow of the trial, in the trial's order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
+    /// When the trial began, from when the testbed was ready. Of a trial that was repeated, when its
+    /// last attempt began.
+    #[serde(
+        rename = "began_ns",
+        with = "nanos_if_known",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub began: Option<Duration>,
     pub flows: Vec<FlowReport>,
     pub near: TesterHealth,
     pub far: TesterHealth,
@@ -39,6 +48,16 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// With the time at which its trial began, from when the testbed was ready.
+    #[must_use]
+    pub fn begun(mut self, began: Duration) -> Self {
+        self.began = Some(began);
+        for interruption in &mut self.interruptions {
+            interruption.began.get_or_insert(began);
+        }
+        self
+    }
+
     /// The longest that a thread of either end was kept from running.
     pub fn longest_stall(&self) -> Duration {
         self.near.longest_stall.max(self.far.longest_stall)

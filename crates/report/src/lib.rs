@@ -22,7 +22,7 @@ mod text;
 
 use std::time::Duration;
 
-use fp_method::verdict::{Check, Report, Verdict};
+use fp_method::verdict::{self, Check, Report, Verdict};
 use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 use fp_model::{Evidence, HostFacts};
 
@@ -79,6 +79,19 @@ impl Work {
             Self::Burst { .. } => Method::Burst,
             Self::Rfc7640 { .. } => Method::Rfc7640,
             Self::Stress { .. } => Method::Stress,
+        }
+    }
+
+    /// What happened to trials, in the order of time.
+    pub(crate) fn events(&self) -> &[verdict::Event] {
+        match self {
+            Self::Flow { report, .. } => &report.events,
+            Self::Rfc2544 { report, .. } => &report.events,
+            Self::Rfc6349 { report, .. } => &report.events,
+            Self::Y1564 { report, .. } => &report.events,
+            Self::Burst { report, .. } => &report.events,
+            Self::Rfc7640 { report, .. } => &report.events,
+            Self::Stress { report, .. } => &report.events,
         }
     }
 

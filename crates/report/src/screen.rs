@@ -3,7 +3,7 @@
 use fp_method::rounded;
 
 use crate::sentence::{self, word};
-use crate::text::{body, folded, line, mark};
+use crate::text::{body, folded, happened, line, mark};
 use crate::{Run, Work, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
@@ -65,5 +65,18 @@ fn checks(out: &mut String, work: &Work, detail: Detail) {
         for deviation in deviations {
             line(out, &format!("  - departs from the standard: {deviation}"));
         }
+        events(out, work);
+    }
+}
+
+fn events(out: &mut String, work: &Work) {
+    if !work.events().is_empty() {
+        line(out, "events:");
+    }
+    for event in work.events() {
+        let at = event.at.map(|at| format!("at {:.1} s, ", at.as_secs_f64())).unwrap_or_default();
+        let lasts = event.lasts.map(|lasts| format!(" for {:.1} s", lasts.as_secs_f64()));
+        let (trial, what) = (&event.trial, happened(event.code));
+        line(out, &format!("  - {at}trial '{trial}': {what}{}", lasts.unwrap_or_default()));
     }
 }

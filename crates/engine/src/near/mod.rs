@@ -61,6 +61,8 @@ pub struct LiveTestbed {
     post: Sender<Mail>,
     line: Line,
     trials: u64,
+    /// Since when trials can be run.
+    ready: Time,
     /// How connections end that are open when a trial is stopped.
     when_stopped: Stop,
     /// The stop has been heeded: the trial ends by itself, soon.
@@ -117,6 +119,7 @@ impl LiveTestbed {
             post,
             line,
             trials: 0,
+            ready: clock::now(),
             when_stopped: Stop::RampDown,
             is_winding_down: false,
             lost: None,
@@ -255,7 +258,11 @@ impl Testbed for LiveTestbed {
             if broken_off.is_empty() {
                 // The far end alone did not hear the other.
                 let at = broken_off_at.since(began).saturating_sub(DEAD_MAN);
-                broken_off.push(Interruption { at, silent: DEAD_MAN, is_repeated: true });
+                let silent = DEAD_MAN;
+                broken_off.push(Interruption { began: None, at, silent, is_repeated: true });
+            }
+            for interruption in &mut broken_off {
+                interruption.began = Some(began.since(self.ready));
             }
             outcome = self.attempt(trial).map(|mut seen| {
                 seen.interruptions.splice(0..0, broken_off);

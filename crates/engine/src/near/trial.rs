@@ -74,7 +74,7 @@ impl LiveTestbed {
         let mut observation = self.joined(trial, gathered, clocks)?;
         observation.interruptions = self.interruptions(at, false);
         observation.interruptions.extend(silences);
-        Ok(observation)
+        Ok(observation.begun(at.since(self.ready)))
     }
 
     /// How long such a trial may go on in silence, if the far end knows how.
@@ -190,7 +190,8 @@ impl LiveTestbed {
         let mut live = Live::of(trial);
         let gathered = self.gather_until(trial, flows, deadline, &mut live);
         if gathered.is_err() {
-            self.broken_off = live.broken_off();
+            let began = at.since(self.ready);
+            self.broken_off = live.broken_off().map(|seen| seen.begun(began));
         }
         gathered
     }

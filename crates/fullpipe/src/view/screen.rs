@@ -28,7 +28,7 @@ const KEYS: Duration = Duration::from_millis(50);
 
 /// What the screen is told of.
 enum Message {
-    Event(Event),
+    Event(Box<Event>),
     Across(String),
     Steps(Vec<StepLine>),
     Line(String),
@@ -67,11 +67,12 @@ impl Screen {
     }
 
     pub(crate) fn on_event(&self, event: &Event) {
-        send(Message::Event(match event {
+        let event = match event {
             // What was observed may be large, and the screen shows nothing of it.
             Event::Finished(_) => Event::Finished(Observation::default()),
             Event::Started(_) | Event::Sampled { .. } | Event::Counted { .. } => event.clone(),
-        }));
+        };
+        send(Message::Event(Box::new(event)));
     }
 }
 

@@ -49,11 +49,30 @@ fn expect_pulls_to_be_counted(method: &str, link: &str, words: &[&str], lasts_ms
                 let verdict = &pulled.result["verdict"];
                 silent.push(format!("{lasts} ms at {start} ms: {verdict}"));
             }
+            expect_events_to_be_the_pull(&pulled, start, lasts);
             let lost = pulled.status() == "aborted";
             assert_eq!(lost, pulled.exit == 3, "{lasts} ms at {start} ms: {}", pulled.exit);
         }
     }
     assert!(silent.is_empty(), "{method}: {}", silent.join("\n"));
+}
+
+/// What the reasons tell of stands in the log with its time, which is that of the pull to one slot of
+/// a series.
+fn expect_events_to_be_the_pull(run: &Finished, start_ms: u64, lasts_ms: u64) {
+    const SLOT_S: f64 = 0.15;
+    let events = run.result["events"].as_array().unwrap();
+    for code in ["trial_repeated", "contact_lost", "outage", "trial_broken_off"] {
+        let is_told = run.reason_codes().contains(&code);
+        assert_eq!(is_told, events.iter().any(|event| event["code"] == code), "{code}: {events:?}");
+    }
+    let (from, until) = (start_ms as f64 / 1e3, (start_ms + lasts_ms) as f64 / 1e3);
+    for event in events {
+        let Some(at) = event["at_s"].as_f64() else { continue };
+        // A trial is broken off where both ends last had something to report.
+        let from = if event["code"] == "trial_broken_off" { 0.0 } else { from };
+        assert!(at >= from - SLOT_S && at <= until + SLOT_S, "{from} to {until}: {event}");
+    }
 }
 
 /// Neither a pass nor a result without a verdict.

@@ -53,6 +53,7 @@ impl Contact {
             lasts(silence) >= breaks_after && silence.start + breaks_after <= trial.end
         });
         let interruption = |silence: &Range<Time>| Interruption {
+            began: Some(trial.start.since(Time::ZERO)),
             at: silence.start.since(trial.start),
             silent: lasts(silence),
             is_repeated: is_broken_off,

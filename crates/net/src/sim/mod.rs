@@ -120,6 +120,7 @@ impl SimTestbed {
         let clock_error = clocks.unwrap_or_default().error;
         let report = |flow: Flow| flow.into_report(network, clock_error);
         Observation {
+            began: Some(start.since(Time::ZERO)),
             flows: flows.into_iter().map(report).collect(),
             near: network.near.health(&trial.timing, start, now),
             far: network.far.health(&trial.timing, start, now),
@@ -181,7 +182,8 @@ impl Testbed for SimTestbed {
                 Outcome::BrokenOff(_, at) => (Abort::Lost(UNHEARD.into()), at),
                 Outcome::Lost(why, at) => (why, at),
             };
-            self.broken_off = until(trial, &observation, at.since(start));
+            let seen = until(trial, &observation, at.since(start));
+            self.broken_off = seen.map(|seen| seen.begun(start.since(Time::ZERO)));
             self.network.pass_to(at);
             return Err(why);
         }

@@ -20,7 +20,7 @@ use crate::directions;
 use crate::document::{Block, Cell, Document, Fact, Table, Tone, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
-use crate::text::mark;
+use crate::text::{happened, mark};
 use crate::{Labels, Method};
 
 /// The certificate of a stored result. `labels` stand before those of the result.
@@ -73,10 +73,31 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
         "stress" => stress::blocks(&steps),
         _ => generic::blocks(&steps),
     });
+    blocks.extend(table(events(Fields(result))));
     if blocks.is_empty() {
         blocks.push(Block::Text(String::from("The run ended before it had found anything.")));
     }
     blocks
+}
+
+/// What happened while the run went on.
+fn events(result: Fields<'_>) -> Table {
+    let seconds = |event: Fields<'_>, field: &str| event.decimals(field, 1, "s");
+    let row = |event: Fields<'_>| {
+        let what = happened(event.word("code"));
+        vec![
+            Cell::new(seconds(event, "at_s")),
+            Cell::new(event.word("trial")),
+            Cell::new(what),
+            Cell::new(seconds(event, "lasts_s")),
+        ]
+    };
+    Table {
+        caption: String::from("What happened, and when"),
+        columns: columns(&[">at", "trial", "event", ">for"]),
+        rows: result.each("events").map(row).collect(),
+        note: None,
+    }
 }
 
 /// What became of each direction.

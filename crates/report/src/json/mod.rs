@@ -13,7 +13,7 @@ mod y1564;
 
 use std::time::Duration;
 
-use fp_method::verdict::{Check, Reason};
+use fp_method::verdict::{self, Check, Reason};
 use fp_model::{Clocks, Evidence, HostFacts, Sample};
 use serde_json::{Value, json};
 
@@ -51,6 +51,7 @@ pub fn json(run: &Run) -> Value {
         "steps": steps(&run.work),
         "diagnosis": null,
         "deviations": deviations,
+        "events": run.work.events().iter().map(event).collect::<Vec<_>>(),
         "evidence": run.evidence,
     })
 }
@@ -97,6 +98,15 @@ fn clocks(evidence: &[Evidence]) -> Value {
 
 fn reason(reason: &Reason) -> Value {
     json!({"code": reason.code, "text": reason.text, "step": reason.step})
+}
+
+fn event(event: &verdict::Event) -> Value {
+    json!({
+        "at_s": event.at.map(|at| at.as_secs_f64()),
+        "trial": event.trial,
+        "code": event.code,
+        "lasts_s": event.lasts.map(|lasts| lasts.as_secs_f64()),
+    })
 }
 
 fn check(check: &Check) -> Value {

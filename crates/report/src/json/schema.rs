@@ -115,11 +115,30 @@ pub fn result_schema() -> Value {
                 "type": "array",
                 "items": {"type": "string"},
             },
+            "events": {
+                "description": "What happened to trials, in the order of time; at_s counts from when trials could be run",
+                "type": "array",
+                "items": event(),
+            },
             "evidence": {
                 "description": "Every trial with what was observed, enough to judge again",
                 "type": "array",
                 "items": {"type": "object", "required": ["trial", "observation"]},
             },
+        },
+    })
+}
+
+fn event() -> Value {
+    let seconds = || json!({"type": ["number", "null"], "minimum": 0});
+    json!({
+        "type": "object",
+        "required": ["at_s", "trial", "code", "lasts_s"],
+        "properties": {
+            "at_s": seconds(),
+            "trial": {"type": "string"},
+            "code": {"type": "string"},
+            "lasts_s": seconds(),
         },
     })
 }

@@ -98,6 +98,18 @@ pub(crate) const fn mark(is_met: Option<bool>, unknown: &'static str) -> &'stati
     }
 }
 
+/// What happened to a trial, by the code of the event.
+pub(crate) fn happened(code: &str) -> &str {
+    match code {
+        "contact_lost" => "no contact between the ends",
+        "far_end_shared" => "other near ends tested with the far end",
+        "outage" => "nothing arrived",
+        "trial_broken_off" => "broken off",
+        "trial_repeated" => "interrupted and repeated",
+        other => other,
+    }
+}
+
 /// The beginning of `text`, if it has more characters than fit.
 pub(crate) fn shortened(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {

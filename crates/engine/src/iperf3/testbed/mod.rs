@@ -12,14 +12,14 @@ mod watch;
 
 use std::time::Duration;
 
-use fp_model::{Abort, Event, Family, FlowReport, HostFacts, Observation, Testbed, Trial};
+use fp_model::{Abort, Event, Family, FlowReport, HostFacts, Observation, Testbed, Time, Trial};
 
 use super::auth::Credentials;
 use super::client::ClientError;
 use crate::control::{FarAddress, host_facts};
 use crate::near::LiveOptions;
 use crate::near::connect::family_of;
-use crate::os::interfaces;
+use crate::os::{clock, interfaces};
 pub use ask::AskError;
 use ask::{Ask, Kind};
 use session::Session;
@@ -34,6 +34,8 @@ pub struct Iperf3Testbed {
     near_mtu_bytes: Option<u32>,
     /// Whether the server does not have the congestion control that it was asked for.
     takes_last_resort: bool,
+    /// Since when trials can be run.
+    ready: Time,
 }
 
 /// A server needs so long after a test until it listens again.
@@ -62,6 +64,7 @@ impl Iperf3Testbed {
             // An address that no interface holds is possible, and then its MTU is not known.
             near_mtu_bytes: interfaces::mtu_of(local).ok().flatten(),
             takes_last_resort: false,
+            ready: clock::now(),
         };
         probes::handshakes(&bed, &mut session, 1)?;
         Ok(bed)
@@ -112,7 +115,8 @@ impl Iperf3Testbed {
 impl Testbed for Iperf3Testbed {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         (self.options.events)(Event::Started(trial.clone()));
-        let observation = self.conduct(trial)?;
+        let began = clock::now().since(self.ready);
+        let observation = self.conduct(trial)?.begun(began);
         (self.options.events)(Event::Finished(observation.clone()));
         Ok(observation)
     }

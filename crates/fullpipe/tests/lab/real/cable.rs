@@ -1,5 +1,7 @@
 //! A cable that is out for a second in every five, across real frames: what it cost is counted and said.
 
+use serde_json::Value;
+
 use crate::across::measured;
 use crate::folder::Folder;
 use crate::result::number;
@@ -33,4 +35,60 @@ fn what_is_sent_into_a_cable_that_is_out_is_lost() {
 #[test]
 fn what_a_far_end_may_not_send_meanwhile_is_lost() {
     expect_a_pull_to_be_counted(&["-R"]);
+}
+
+/// The cable is out three seconds after the network has come up, when the method runs: never a pass
+/// without a word, and the log has it.
+fn expect_a_pull_to_be_told(method: &str, link: &str, words: &[&str]) {
+    let folder = Folder::new();
+    let links = format!(
+        "lab: fullpipe.lab/1\nname: cable\nlinks:\n  - near_to_far: &way {{{link}, delay: 5ms, \
+         outage: {{start: 3s, lasts: 1200ms}}}}\n    far_to_near: *way\n"
+    );
+    let net = folder.written("cable.yaml", &links);
+    let services = folder.written("services.yaml", SERVICES);
+    let words = words.iter().map(|word| if *word == "SERVICES" { &services } else { *word });
+    let words: Vec<&str> = [method, "--lab", &net, "-q"].into_iter().chain(words).collect();
+    let run = measured(&words);
+    let verdict = &run.result["verdict"];
+    assert!(!matches!(run.status(), "pass" | "info"), "{verdict:#}");
+    let events = run.result["events"].as_array().unwrap();
+    let is_pull = |event: &&Value| {
+        let is_long = event["lasts_s"].as_f64().is_some_and(|lasts| lasts > 0.7);
+        let is_then = event["at_s"].as_f64().is_none_or(|at| at < 5.0);
+        matches!(event["code"].as_str(), Some("contact_lost" | "trial_repeated" | "outage"))
+            && is_long
+            && is_then
+    };
+    assert!(events.iter().any(|event| is_pull(&event)), "{events:?}: {verdict:#}");
+}
+
+const LINE: &str = "line_rate: 100M";
+const POLICER: &str = "line_rate: 1G, police: {cir: 40M, cbs: 64K}";
+const SERVICES: &str = "schema: fullpipe.services/1\nconfiguration: {step_time: 1s}\n\
+                        performance: {duration: 5s}\nservices:\n  \
+                        - {name: data, frame_size: 1518, cir: 40M, cbs: 64K, criteria: {flr: 0.1%}}\n";
+
+#[test]
+fn a_pull_in_a_service_test_is_told() {
+    expect_a_pull_to_be_told("y1564", POLICER, &["SERVICES"]);
+}
+
+#[test]
+fn a_pull_in_rfc_2544_is_told() {
+    let words = ["--tests", "throughput", "--frames", "512", "--no-mtu-row", "--trial", "2s"];
+    expect_a_pull_to_be_told("rfc2544", LINE, &[&words[..], &["--direction", "upload"]].concat());
+}
+
+#[test]
+fn a_pull_in_rfc_7640_is_told() {
+    let words = ["--cir", "40M", "--cbs", "64K", "--direction", "upload", "--stateless"];
+    expect_a_pull_to_be_told("rfc7640", POLICER, &words);
+}
+
+#[test]
+fn a_pull_in_many_connections_is_told() {
+    let words = ["--connections", "200", "--ramp-up", "1s", "--steady", "3s", "--ramp-down", "1s"];
+    let words = [&words[..], &["--think", "100ms", "--max-handshake", "100ms"]].concat();
+    expect_a_pull_to_be_told("stress", LINE, &words);
 }
