@@ -242,6 +242,21 @@ pub enum Discovered {
     },
 }
 
+impl Discovered {
+    /// What a single policer lets pass at once of frames of this length, in bytes of them.
+    pub(crate) fn depth_l2(&self, frame_bytes: f64) -> Option<Bounds> {
+        match self {
+            Self::Policer { cbs_bytes, charge, excess: None, .. } => {
+                Some(cbs_bytes.scaled(frame_bytes / charge.charged(frame_bytes)))
+            }
+            Self::Policer { .. }
+            | Self::NoPolicer { .. }
+            | Self::Shaper { .. }
+            | Self::Unknown { .. } => None,
+        }
+    }
+}
+
 /// What a frame costs: its length from destination address to FCS and `offset_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Charge {

@@ -18,6 +18,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
+use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, mismatch};
 use crate::watched::Watched;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
@@ -93,6 +94,17 @@ impl Testbed for Run<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         let seen = self.bed.run(trial)?;
         if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+    }
+}
+
+impl Offers for Run<'_> {
+    fn offer(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        self.run(trial)
+    }
+
+    fn count(&mut self, frames: Counts) {
+        self.health.received_frames += frames.received;
+        self.health.dropped_packets += frames.dropped;
     }
 }
 

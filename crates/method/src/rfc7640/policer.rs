@@ -6,11 +6,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstReport, BurstsReport, Direction, Rate};
+use fp_model::{Abort, BurstReport, BurstsReport, Direction, FramesLoad, PacketLayout, Rate};
 
 use super::bursts::{Offer, Outcome, interval, whole_prefix};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
 use super::{Hunt, HuntTrial, PolicerPlan, PolicerStep, Run, Stateless, Step};
+use crate::burst::{Bounds, discovery};
+use crate::infer::search::{Limits, MOST, Precision, Search};
 
 /// The RFC's recommendation.
 pub(super) const EXCESS_BYTES: u64 = 1000;
@@ -44,7 +46,7 @@ pub(super) fn test(
         burst_rate_l2,
         excess: None,
         hunt: Hunt::default(),
-        depth_estimate_bytes: None,
+        depth: None,
     };
     let mut failed = (!step.compliant.is_lossless()).then(|| (frames, whole_prefix_of(&outcomes)));
     if let (Some(frames), Some(rate)) = (excess_frames, burst_rate_l2) {
@@ -58,7 +60,7 @@ pub(super) fn test(
         step.excess = Some(excess);
     }
     step.hunt = test.hunt(run, &step, frames, failed)?;
-    step.depth_estimate_bytes = depth_estimate(run.plan.frame_bytes, policer, &step);
+    step.depth = depth(run, policer, &step)?;
     run.report.steps.push(Step::Policer(step));
     Ok(())
 }
@@ -207,11 +209,57 @@ pub(super) fn frames_at_once(
     (back < frame && at_once < f64::from(u32::MAX)).then_some((at_once + 1e-6) as u32)
 }
 
-fn depth_estimate(frame_bytes: u32, policer: &PolicerPlan, step: &PolicerStep) -> Option<u64> {
+/// How deep the bucket is, whatever is lost by chance: by trains that meet it full, as in discovery. Two
+/// buckets that leave no mark are one to those, so that two that were sold follow from the hunt, where
+/// nothing is lost by chance.
+fn depth(
+    run: &mut Run<'_>,
+    policer: &PolicerPlan,
+    step: &PolicerStep,
+) -> Result<Option<Bounds>, Abort> {
+    let frame_bytes = run.plan.frame_bytes;
+    let limit_l2 = run.plan.line_rate_l1.map_or(discovery::LIMIT_L2, |rate_l1| {
+        let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+        rate_l1.as_bps() as f64 * f64::from(frame_bytes) / on_the_line
+    });
+    let search = Search {
+        direction: step.direction,
+        family: run.plan.family,
+        dscp: run.plan.dscp,
+        vlan_tags: 0,
+        frame_bytes,
+        rtt: run.baseline_rtt,
+        limit_l2,
+        sold_l2: None,
+        trial: None,
+        empties: MOST,
+        precision: Precision::Start,
+    };
+    let shortest = FramesLoad::least_frame_bytes(run.plan.family, search.vlan_tags);
+    let (found, limits, _) = discovery::look(run, search, shortest)?;
+    let depth = found.found.depth_l2(f64::from(frame_bytes));
+    if policer.ebs_bytes == 0 {
+        return Ok(depth);
+    }
+    let loses_nothing = matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0);
+    Ok(depth.filter(|_| loses_nothing).and_then(|_| depth_by_bursts(policer, step)))
+}
+
+/// Of two buckets by the burst size achieved, less what came back while it lasted; a burst that is longer
+/// by one step of the hunt was lost. The excess bucket is full until the committed one is empty, and what
+/// it wins until then is lost; one bucket is left with less than a frame when the other cannot pay for one.
+fn depth_by_bursts(policer: &PolicerPlan, step: &PolicerStep) -> Option<Bounds> {
     let bsa_bytes = step.hunt.bsa_bytes.filter(|_| step.hunt.is_limit)?;
-    let gaps_bytes = bsa_bytes - u64::from(frame_bytes);
-    let lasted = step.burst_rate_l2?.time_for(gaps_bytes);
-    Some(bsa_bytes.saturating_sub(policer.rate_l2().bytes_in(lasted)))
+    let frame_bytes = u64::from(step.frame_bytes);
+    let burst_rate_l2 = step.burst_rate_l2?;
+    let less_refill = |bytes: u64, refill: Rate| {
+        let lasted = burst_rate_l2.time_for(bytes.saturating_sub(frame_bytes));
+        bytes.saturating_sub(refill.bytes_in(lasted)) as f64
+    };
+    let resolution = u64::from(frames_per_kilobyte(step.frame_bytes)) * frame_bytes;
+    let at_least = less_refill(bsa_bytes, policer.rate_l2());
+    let at_most = less_refill(bsa_bytes + resolution + frame_bytes, policer.cir_l2);
+    Some(Bounds { estimate: (at_least + at_most) / 2.0, at_least, at_most })
 }
 
 /// What a step is called in the reasons of a verdict.

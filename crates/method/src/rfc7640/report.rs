@@ -7,6 +7,7 @@ use core::time::Duration;
 use fp_model::{Direction, Dscp, Rate, RttSummary};
 
 use super::Device;
+use crate::burst::Bounds;
 pub use crate::path::BaselineRtt;
 use crate::verdict;
 
@@ -100,8 +101,9 @@ pub struct PolicerStep {
     /// policer, which then never has to drop.
     pub excess: Option<Stateless>,
     pub hunt: Hunt,
-    /// The BSA less what came back while it lasted: what CBS and EBS seem to be.
-    pub depth_estimate_bytes: Option<u64>,
+    /// What CBS and EBS seem to be, in bytes of frames from destination address to FCS; `None` where that
+    /// cannot be told.
+    pub depth: Option<Bounds>,
 }
 
 /// Section 6.2.1 with one queue.

@@ -126,7 +126,7 @@ fn policing_table(steps: &[Fields<'_>], direction: &str) -> Table {
 }
 
 /// The bounds around an estimate.
-fn interval(step: Fields<'_>, field: &str) -> String {
+pub(super) fn interval(step: Fields<'_>, field: &str) -> String {
     let bound = |ending: &str| step.number(&format!("{field}_{ending}"));
     match (bound("at_least"), bound("at_most")) {
         (Some(least), Some(most)) => {

@@ -1,5 +1,6 @@
 //! An RFC 7640 run on a certificate: a table for each kind of device, bursts first, then TCP.
 
+use super::burst::interval;
 use super::table;
 use crate::document::{Block, Cell, Fact, Table, columns};
 use crate::stored::fields::Fields;
@@ -35,6 +36,8 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
     let train = step.number("sbi_us").map(|_| {
         format!("{} bytes each {}", step.grouped("sbb_bytes"), step.microseconds("sbi_us"))
     });
+    let depth = bytes("depth_estimate_bytes");
+    let depth = depth.map(|text| format!("{text} ({})", interval(step, "depth_estimate_bytes")));
     let where_ = format!("{}, {}", device(step.word("name")), step.word("direction"));
     let mut facts = super::known([
         ("CIR", rate("cir_l2_bps")),
@@ -43,7 +46,7 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
         ("Bottleneck bandwidth", rate("bandwidth_l2_bps")),
         ("Shaper rate, configured", rate("rate_l2_bps")),
         ("Burst size achieved (BSA)", bsa),
-        ("Bucket, by that", bytes("depth_estimate_bytes")),
+        ("Bucket", depth),
         ("Shaper rate (SR)", rate("sr_l2_bps")),
         ("Shaper bursts (SBB, SBI)", train),
         ("Shaper bucket", bytes("bucket_estimate_bytes")),

@@ -37,7 +37,9 @@ fn policer(step: &PolicerStep) -> Value {
         "excess": step.excess.as_ref().map(stateless),
         "hunt": hunt(&step.hunt),
         "bsa_bytes": step.hunt.bsa_bytes,
-        "depth_estimate_bytes": step.depth_estimate_bytes,
+        "depth_estimate_bytes": step.depth.map(|depth| depth.estimate),
+        "depth_estimate_bytes_at_least": step.depth.map(|depth| depth.at_least),
+        "depth_estimate_bytes_at_most": step.depth.map(|depth| depth.at_most),
     })
 }
 

@@ -203,7 +203,7 @@ fn rate_between(bounds: &Bounds) -> String {
     format!("{estimate} ({least} … {most})")
 }
 
-fn bytes_between(bounds: &Bounds) -> String {
+pub(super) fn bytes_between(bounds: &Bounds) -> String {
     let bytes = |bytes: f64| match bytes.is_finite() {
         true => grouped(bytes.max(0.0).round() as u64),
         false => String::from("not known"),

@@ -6,6 +6,7 @@ use fp_method::rfc7640::{
 };
 use fp_method::rounded;
 
+use super::burst::bytes_between;
 use super::{duration, grouped, line, mark, rate, unknown};
 
 pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
@@ -49,13 +50,8 @@ fn policer(out: &mut String, step: &PolicerStep, status: &str) {
         stateless(out, "in excess", excess);
     }
     hunt(out, "", &step.hunt);
-    if let (Some(depth_bytes), Some(burst_rate)) = (step.depth_estimate_bytes, step.burst_rate_l2) {
-        let text = format!(
-            "  at {} l2 that is a bucket of {} B and what came back meanwhile",
-            rate(burst_rate),
-            grouped(depth_bytes)
-        );
-        line(out, &text);
+    if let Some(depth) = &step.depth {
+        line(out, &format!("  bucket: {}", bytes_between(depth)));
     }
 }
 

@@ -43,6 +43,18 @@ fn shaper(report: &Report) -> &ShaperStep {
     }
 }
 
+/// Of the depth of a bucket where nothing is lost by chance.
+const WIDTH: f64 = 0.01;
+
+/// To one half of this share of the depth.
+fn expect_depth(step: &PolicerStep, cbs_bytes: f64, width: f64, named: &str) {
+    let depth = step.depth.unwrap();
+    // Times are of whole nanoseconds: a bucket is known to a byte.
+    assert!(depth.at_least <= cbs_bytes + 1.0, "{named}: {depth:?}");
+    assert!(depth.at_most >= cbs_bytes - 1.0, "{named}: {depth:?}");
+    assert!(depth.at_most - depth.at_least <= width * cbs_bytes, "{named}: {depth:?}");
+}
+
 //= rfc7640 6.1.1
 //= rfc7640 5.1.1
 /// The hunt goes by steps of 1 KB, or of a frame where that is longer.
@@ -56,7 +68,10 @@ fn the_burst_size_achieved_is_that_of_the_bucket_to_a_kilobyte_or_a_frame() {
             let step = policer(&report);
             let named = format!("{cir_mbps} Mbit/s, {cbs_bytes} bytes, frames of {frame_bytes}");
             assert_eq!(report.verdict.status, Status::Pass, "{named}: {:?}", report.verdict);
-            let found = step.depth_estimate_bytes.unwrap();
+            expect_depth(step, cbs_bytes as f64, WIDTH, &named);
+            let bsa_bytes = step.hunt.bsa_bytes.unwrap();
+            let lasted = step.burst_rate_l2.unwrap().time_for(bsa_bytes - u64::from(frame_bytes));
+            let found = bsa_bytes - sold.cir_l2.bytes_in(lasted);
             let resolution = u64::from(frame_bytes.max(1000)) + u64::from(frame_bytes);
             assert!(found <= cbs_bytes + 1, "{named}: {found}");
             assert!(found + resolution > cbs_bytes, "{named}: {found}");
@@ -73,8 +88,7 @@ fn a_bucket_that_is_too_small_fails_and_is_measured() {
         simulate(&policed(policer_plan(40, 60_000)), &Plan { policer: Some(sold), ..plan() });
     assert_eq!(report.verdict.status, Status::Fail);
     assert_eq!(codes(&report), ["compliant_burst_lost"]);
-    let found = policer(&report).depth_estimate_bytes.unwrap();
-    assert!((60_000 - 2 * 1518..=60_000).contains(&found), "{found}");
+    expect_depth(policer(&report), 60_000.0, WIDTH, "too small");
 }
 
 #[test]
@@ -85,6 +99,21 @@ fn a_bucket_that_is_too_large_lets_bursts_in_excess_pass() {
     assert_eq!(codes(&report), ["excess_burst_passed"]);
     let hunt = &policer(&report).hunt;
     assert!(!hunt.is_limit && hunt.trials.is_empty(), "{hunt:?}");
+    expect_depth(policer(&report), 128_000.0, WIDTH, "too large");
+}
+
+/// A frame is lost that the path loses, and no bucket is as shallow as the longest burst that came
+/// through whole by chance.
+#[test]
+fn frames_lost_by_chance_make_no_bucket_shallower() {
+    let sold = policer_plan(40, 64_000);
+    let mut path = policed(sold);
+    for link in path.near_to_far.iter_mut().chain(&mut path.far_to_near) {
+        link.loss = Probability::new(0.005).map(LossSpec::Random);
+    }
+    let report = simulate(&path, &Plan { policer: Some(sold), ..plan() });
+    assert_eq!(codes(&report), ["compliant_burst_lost"]);
+    expect_depth(policer(&report), 64_000.0, 0.05, "loss by chance");
 }
 
 #[test]
@@ -93,8 +122,9 @@ fn an_excess_bucket_adds_to_what_passes_at_once() {
         PolicerPlan { eir_l2: Rate::mbps(10), ebs_bytes: 32_000, ..policer_plan(40, 64_000) };
     let report = simulate(&policed(sold), &Plan { policer: Some(sold), ..plan() });
     assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict);
-    let found = policer(&report).depth_estimate_bytes.unwrap();
-    assert!((96_000 - 2 * 1518..=96_000).contains(&found), "{found}");
+    let depth = policer(&report).depth.unwrap();
+    assert!(depth.at_least <= 96_000.0 && 96_000.0 <= depth.at_most, "{depth:?}");
+    assert!(depth.at_most - depth.at_least <= 3.0 * 1518.0, "{depth:?}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ const LINE_FRAMES: u32 = 250;
 /// How long they may take on a path that is not known yet.
 const LINE_LASTS: Duration = Duration::from_millis(700);
 /// The fastest rate that is looked for, in bit/s of layer 2.
-const LIMIT_L2: f64 = 1e10;
+pub(crate) const LIMIT_L2: f64 = 1e10;
 /// Frames per second that a host still sends in time.
 const SHORT_FRAMES_S: f64 = 150_000.0;
 const SHORT_FRAME: u32 = 128;

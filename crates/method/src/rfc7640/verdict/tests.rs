@@ -54,7 +54,7 @@ fn policer(compliant: Stateless, excess: Option<Stateless>) -> Step {
         burst_rate_l2: None,
         excess,
         hunt: Hunt::default(),
-        depth_estimate_bytes: None,
+        depth: None,
     })
 }
 
