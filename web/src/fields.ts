@@ -72,7 +72,7 @@ export function fieldValue(field: string, value: unknown): string {
 
 function numberShown(field: string, value: number): string {
   const unit = field
-    .replace(/_(mean|at_least|at_most|by_last_passed)$/, "")
+    .replace(/_(mean|at_least|at_most)$/, "")
     .split("_")
     .at(-1);
   switch (unit) {

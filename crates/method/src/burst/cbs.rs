@@ -9,8 +9,7 @@ use fp_model::{
 };
 
 use super::first::First;
-use super::overload::{Port, names, refill_time};
-use super::passage::Passage;
+use super::port::{Port, names, refill_time};
 use super::{BurstTimes, CbsStep, Flaw, Goal, Offer, Policer, Run, Seen, Step, cbs_plan, median};
 use crate::infer::rate::Quiet;
 use crate::{Bytes, Seconds};
@@ -130,7 +129,7 @@ fn is_even(bursts: &[BurstReport], places_min: f64) -> bool {
 impl First {
     /// Whether trains of frames have shown the bucket to be as deep as planned, within the tolerance.
     fn is_deep_enough(&self, planned: &Planned, tolerance_percent: f64) -> bool {
-        let Self::Policer(known) = self else { return false };
+        let Some(known) = self.known() else { return false };
         let depth = known.depth_bytes(planned.frame_bytes, planned.charged_bytes);
         depth.at_least >= planned.cbs_bytes as f64 * (1.0 - tolerance_percent / 100.0)
     }
@@ -192,12 +191,8 @@ impl Planned {
     }
 
     fn flaw(&self, seen: &Seen, count: &Count, slot_s: f64) -> Option<Flaw> {
-        let planned = u64::from(seen.report.planned_bursts) * u64::from(self.load.frames_per_burst);
-        if count.sent < planned {
-            return Some(Flaw::FramesUnsent);
-        }
-        if seen.dropped_frames > 0 {
-            return Some(Flaw::FramesDropped);
+        if let Some(spoilt) = seen.spoilt() {
+            return Some(spoilt);
         }
         if count.received < count.sent {
             // A frame that was lost cannot show that it was late.
@@ -209,7 +204,7 @@ impl Planned {
                 return Some(Flaw::OffSchedule);
             }
         }
-        let lags = Passage::of_all(seen).into_iter().map(|burst| burst.behind_the_line(slot_s));
+        let lags = seen.report.bursts.iter().map(|burst| behind_the_line(burst, slot_s));
         let lag = median(lags.collect()).unwrap_or(0.0);
         if lag * self.cir_bytes_s() > REFILL_SHARE_MAX * self.cbs_bytes as f64 {
             return Some(Flaw::SlowBursts);
@@ -293,13 +288,25 @@ impl Count {
         let sum = |frames: fn(&BurstReport) -> u32| {
             seen.report.bursts.iter().map(|burst| u64::from(frames(burst))).sum()
         };
-        let passages = Passage::of_all(seen);
         Self {
             sent: sum(|burst| burst.sent_frames),
             received: sum(|burst| burst.received_frames),
-            unmarked: passages.iter().map(|burst| u64::from(burst.passed_frames())).sum(),
+            unmarked: seen.report.bursts.iter().map(unmarked).sum(),
         }
     }
+}
+
+/// Frames of a burst that came marked like its first one.
+fn unmarked(burst: &BurstReport) -> u64 {
+    let plain = burst.arrived.first().and_then(|run| run.dscp);
+    let runs = burst.arrived.iter().filter(|run| run.dscp == plain);
+    runs.map(|run| u64::from(run.frames)).sum()
+}
+
+/// By how many seconds a sender fell behind a line whose frames follow each other every `slot_s`.
+fn behind_the_line(burst: &BurstReport, slot_s: f64) -> f64 {
+    let sent_in = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
+    (sent_in - f64::from(burst.sent_frames.saturating_sub(1)) * slot_s).max(0.0)
 }
 
 /// The middle of the bursts' times.

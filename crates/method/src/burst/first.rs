@@ -3,12 +3,12 @@
 
 use core::time::Duration;
 
-use fp_model::Abort;
+use fp_model::{Abort, Direction, LayeredRate, Rate};
 
 use super::discovery::{self, searched};
-use super::estimate::Refill;
-use super::overload::{Policed, Port, Queue, rate_step};
-use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, Run, Step};
+use super::port::Port;
+use super::verdict::within;
+use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, RateStep, Run, Step};
 use crate::infer::rate::{Estimate, Quiet};
 use crate::infer::search::{Limits, MOST};
 
@@ -20,16 +20,24 @@ const AS_SLOW: f64 = 0.02;
 /// What a first look says of one direction.
 pub(super) enum First {
     /// All passes, or what is too much waits: nothing drops, though a policer as sold would.
-    NoPolicer(Policed),
+    NoPolicer(Option<Queue>),
     Policer(Known),
-    /// Only bursts may tell.
-    Open(Option<Quiet>),
+    Open(Open),
+}
+
+/// A shaper, or a line slower than the one in front of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    /// In bytes a second, at the layer of the CIR.
+    bytes_s: Bounds,
+    /// The longest that a frame waited.
+    waited: Duration,
 }
 
 /// A policer as trains of frames show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    pub(super) quiet: Option<Quiet>,
+    quiet: Option<Quiet>,
     /// Of frames of `frame_bytes`: how many pass in a second, and how many at once.
     frames_s: Bounds,
     frames: Bounds,
@@ -37,12 +45,71 @@ pub(super) struct Known {
     offset_bytes: Bounds,
 }
 
+/// What the look could not tell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    quiet: Option<Quiet>,
+    /// What passes, in bytes a second at the layer of the CIR, as far as something limits it.
+    bytes_s: Option<Bounds>,
+}
+
 impl First {
     pub(super) const fn quiet(&self) -> Option<&Quiet> {
         match self {
             Self::Policer(known) => known.quiet.as_ref(),
-            Self::Open(quiet) => quiet.as_ref(),
+            Self::Open(open) => open.quiet.as_ref(),
             Self::NoPolicer(_) => None,
+        }
+    }
+
+    pub(super) const fn known(&self) -> Option<&Known> {
+        if let Self::Policer(known) = self { Some(known) } else { None }
+    }
+
+    /// The rate that passes in this direction, beside the CIR.
+    pub(super) fn rate_step(
+        &self,
+        run: &Run<'_>,
+        direction: Direction,
+        frame_bytes: u32,
+        cir: LayeredRate,
+        bidirectional: bool,
+    ) -> RateStep {
+        let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
+        let (bytes_s, waited) = match self {
+            Self::NoPolicer(queue) => (queue.map(|one| one.bytes_s), queue.map(|one| one.waited)),
+            Self::Policer(known) => (Some(known.bytes_s(frame_bytes, charged_bytes)), None),
+            Self::Open(open) => (open.bytes_s, None),
+        };
+        let rate = |bytes_s: f64| Rate::bps((bytes_s * 8.0).max(0.0) as u64);
+        let percent = |rate: Rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0);
+        let measured = bytes_s.map(|bounds| rate(bounds.estimate));
+        let between = bytes_s.map(|bounds| [bounds.at_least, bounds.at_most].map(rate));
+        let deviation_percent = measured.map(percent);
+        let is_within = match (between, deviation_percent) {
+            (Some(between), Some(middle)) => {
+                within(between.map(percent), middle, run.plan.tolerance_percent)
+            }
+            // Nothing was dropped of what a policer drops.
+            _ => Some(false),
+        };
+        let pass = match self {
+            Self::Policer(_) => is_within,
+            // Whether a policer is set right, a shaper of the right rate does not say.
+            Self::NoPolicer(queue) => is_within.filter(|is_within| !is_within || queue.is_none()),
+            Self::Open(_) => None,
+        };
+        RateStep {
+            direction,
+            bidirectional,
+            frame_bytes,
+            cir,
+            measured,
+            within: between,
+            deviation_percent,
+            waited,
+            is_known: !matches!(self, Self::Open(_)),
+            pass,
         }
     }
 }
@@ -61,25 +128,13 @@ impl Known {
     fn times(&self, frame_bytes: u32) -> Bounds {
         Charge::frames_for_one(&self.offset_bytes, self.frame_bytes, f64::from(frame_bytes))
     }
-
-    /// For bursts of one length.
-    pub(super) fn policed(&self, port: &Port, frame_bytes: u32, charged_bytes: f64) -> Policed {
-        let Bounds { estimate, at_least, at_most } = self.bytes_s(frame_bytes, charged_bytes);
-        let uncertainty = (at_most - at_least) / 2.0 / estimate;
-        Policed {
-            refill: Some(Refill { bytes_s: estimate, uncertainty }),
-            depth_bytes: Some(self.depth_bytes(frame_bytes, charged_bytes).estimate),
-            known: Some(*self),
-            quiet: self.quiet,
-            ..Policed::unknown(port)
-        }
-    }
 }
 
 /// Looks at one direction with frames of the measuring length and shorter ones. The line carries at least
 /// what came through, though jitter may have made it seem slower.
 pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Result<First, Abort> {
-    let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(First::Open(None)) };
+    let nothing = First::Open(Open { quiet: None, bytes_s: None });
+    let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(nothing) };
     let frame_bytes = lengths.measuring;
     let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
     let search = searched(run, port.direction, frame_bytes);
@@ -95,24 +150,26 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
         let excess = bps_l2 * charged_bytes / bytes - cir.rate.as_bps() as f64;
         excess * lasts_s > 8.0 * cbs_bytes as f64
     };
-    let queue = |bps_l2: f64, delay: Duration| {
+    let queue = |bps_l2: Bounds, waited: Duration| {
         let is_as_slow =
-            bps_l2 * charged_bytes / bytes < (1.0 + AS_SLOW) * cir.rate.as_bps() as f64;
-        let refill = Refill { bytes_s: bps_l2 / 8.0 * charged_bytes / bytes, uncertainty: 0.0 };
-        let queue = Queue { refill, waited_s: delay.as_secs_f64() };
-        (is_as_slow || would_show(bps_l2, HELD_S))
-            .then(|| First::NoPolicer(Policed { queue: Some(queue), ..Policed::unknown(port) }))
+            bps_l2.estimate * charged_bytes / bytes < (1.0 + AS_SLOW) * cir.rate.as_bps() as f64;
+        let bytes_s = bps_l2.scaled(charged_bytes / bytes / 8.0);
+        (is_as_slow || would_show(bps_l2.estimate, HELD_S))
+            .then_some(First::NoPolicer(Some(Queue { bytes_s, waited })))
     };
     let said = match (&found.found, &limits) {
         (Discovered::NoPolicer { .. }, Limits::NotReached(bps)) => {
             let shown = would_show(*bps, MOST.as_secs_f64() / 3.0);
-            shown.then(|| First::NoPolicer(Policed::unknown(port)))
+            shown.then_some(First::NoPolicer(None))
         }
-        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => queue(found.bps, found.delay),
+        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
+            let Estimate { bps: estimate, at_least, at_most, .. } = *found;
+            queue(Bounds { estimate, at_least, at_most }, found.delay)
+        }
         (Discovered::Shaper { rate_bps, charge, delay, .. }, _) => {
-            queue(rate_bps.estimate * bytes / charge.charged(bytes), *delay)
+            queue(rate_bps.scaled(bytes / charge.charged(bytes)), *delay)
         }
-        (Discovered::Policer { cir_bps, cbs_bytes, charge, excess: None, .. }, _) => {
+        (Discovered::Policer { cir_bps, cbs_bytes, charge, .. }, _) => {
             let charged = charge.charged(bytes);
             Some(First::Policer(Known {
                 quiet,
@@ -122,17 +179,26 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
                 offset_bytes: charge.offset(),
             }))
         }
-        (
-            Discovered::Policer { .. } | Discovered::NoPolicer { .. } | Discovered::Unknown { .. },
-            _,
-        ) => None,
+        (Discovered::NoPolicer { .. } | Discovered::Unknown { .. }, _) => None,
     };
-    Ok(said.unwrap_or(First::Open(quiet)))
+    let bytes_s = match &found.found {
+        Discovered::Unknown { rate_bps } => Some(rate_bps.scaled(charged_bytes / bytes / 8.0)),
+        Discovered::NoPolicer { .. } | Discovered::Policer { .. } | Discovered::Shaper { .. } => {
+            None
+        }
+    };
+    Ok(said.unwrap_or(First::Open(Open { quiet, bytes_s })))
 }
 
-/// Says of a direction that nothing drops what is too much.
-pub(super) fn say(run: &mut Run<'_>, policed: &Policed, frame_bytes: u32, bidirectional: bool) {
+/// Says which rate passes in one direction.
+pub(super) fn say(
+    run: &mut Run<'_>,
+    first: &First,
+    direction: Direction,
+    frame_bytes: u32,
+    bidirectional: bool,
+) {
     let Goal::Verify { cir, .. } = run.plan.goal else { return };
-    let step = rate_step(run, policed, (frame_bytes, cir), bidirectional, None);
+    let step = first.rate_step(run, direction, frame_bytes, cir, bidirectional);
     run.report.steps.push(Step::Rate(step));
 }

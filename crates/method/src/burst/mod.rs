@@ -5,17 +5,15 @@
 //! lengths and several rates.
 
 mod arithmetic;
+mod arrivals;
 mod cbs;
 pub(crate) mod discovery;
-mod estimate;
 mod first;
-mod overload;
-mod passage;
 mod plan;
 mod policing;
+mod port;
 mod report;
 mod verdict;
-mod waiting;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -38,6 +36,7 @@ pub use arithmetic::{
 };
 use first::First;
 pub use plan::{Goal, Plan, PlanError, Ways};
+use port::Port;
 pub(crate) use report::ON_THE_LINE;
 pub use report::{
     Alone, Bounds, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, PolicingStep,
@@ -98,7 +97,7 @@ fn untested(plan: &Plan, steps: &[Step]) -> Vec<String> {
 fn heed_undecided(report: &mut Report) {
     let is_undecided = |step: &Step| match step {
         Step::Policing(step) => step.flaw.is_none() && step.pass.is_none(),
-        Step::Rate(step) => step.flaw.is_none() && step.pass.is_none(),
+        Step::Rate(step) => step.pass.is_none(),
         Step::PathMtu(_) | Step::Line(_) | Step::Cbs(_) | Step::Discovery(_) => false,
     };
     let is_sound = matches!(report.verdict.status, Status::Pass | Status::Info);
@@ -114,7 +113,7 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         let lengths = lengths(run, packets, directions)?;
         match run.plan.goal {
             Goal::Verify { .. } => {
-                let lines = overload::lines(run, directions, lengths.measuring)?;
+                let lines = port::lines(run, directions, lengths.measuring)?;
                 let looked = policed_ports(run, lines, &lengths)?;
                 if looked.is_empty() {
                     continue;
@@ -122,9 +121,11 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
                 for frame_bytes in &lengths.tested {
                     cbs::test(run, &looked, *frame_bytes)?;
                 }
-                let policers = overload::rates(run, &looked, lengths.measuring)?;
+                for (port, first) in &looked {
+                    first::say(run, first, port.direction, lengths.measuring, looked.len() > 1);
+                }
                 for frame_bytes in &lengths.tested {
-                    policing::test(run, &policers, *frame_bytes)?;
+                    policing::test(run, &looked, *frame_bytes)?;
                 }
             }
             Goal::Discover => {
@@ -141,15 +142,17 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
 /// said that there is none.
 fn policed_ports(
     run: &mut Run<'_>,
-    lines: Vec<overload::Port>,
+    lines: Vec<Port>,
     lengths: &Lengths,
-) -> Result<Vec<(overload::Port, First)>, Abort> {
+) -> Result<Vec<(Port, First)>, Abort> {
     let is_both = lines.len() > 1;
     let mut kept = Vec::new();
     for mut port in lines {
-        match first::look(run, &mut port, lengths)? {
-            First::NoPolicer(policed) => first::say(run, &policed, lengths.measuring, is_both),
-            looked => kept.push((port, looked)),
+        let first = first::look(run, &mut port, lengths)?;
+        if matches!(first, First::NoPolicer(_)) {
+            first::say(run, &first, port.direction, lengths.measuring, is_both);
+        } else {
+            kept.push((port, first));
         }
     }
     expect_room(run.plan, &kept)?;
@@ -157,7 +160,7 @@ fn policed_ports(
 }
 
 /// A CIR that no burst can exceed cannot be tested.
-fn expect_room(plan: &Plan, looked: &[(overload::Port, First)]) -> Result<(), Abort> {
+fn expect_room(plan: &Plan, looked: &[(Port, First)]) -> Result<(), Abort> {
     let slowest = looked.iter().map(|(port, _)| port.line_bps).fold(f64::INFINITY, f64::min);
     // A line is measured a little slow by bursts that begin late.
     let slowest = Rate::bps((slowest * 1.01) as u64);
@@ -257,6 +260,18 @@ struct Seen {
     dropped_frames: u64,
     /// What an emulated network knows against itself.
     emulation: Emulation,
+}
+
+impl Seen {
+    /// Whether bursts were not sent as planned, or an end dropped of them.
+    fn spoilt(&self) -> Option<Flaw> {
+        let bursts = &self.report.bursts;
+        let sent: u64 = bursts.iter().map(|burst| u64::from(burst.sent_frames)).sum();
+        if sent < u64::from(self.report.planned_bursts) * u64::from(self.frames_per_burst) {
+            return Some(Flaw::FramesUnsent);
+        }
+        (self.dropped_frames > 0).then_some(Flaw::FramesDropped)
+    }
 }
 
 impl Run<'_> {

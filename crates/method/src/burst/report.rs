@@ -102,7 +102,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// The rate at which a bucket refills, by one long overload.
+/// The rate at which a bucket refills, by trains of frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateStep {
     pub direction: Direction,
@@ -117,8 +117,10 @@ pub struct RateStep {
     /// The longest that a frame waited, where a shaper or a line makes wait what exceeds its rate; `None`
     /// where the excess is dropped, as a policer does.
     pub waited: Option<Duration>,
-    pub flaw: Option<Flaw>,
-    /// `None` with a flaw, and where a shaper passes the CIR.
+    /// Whether it is known what limits, if anything does.
+    pub is_known: bool,
+    /// `None` where the interval lies neither within nor beyond the tolerance, where what limits is not
+    /// known, and where a shaper passes the CIR.
     pub pass: Option<bool>,
 }
 
@@ -137,9 +139,8 @@ pub struct PolicingStep {
     pub frames_received: u64,
     pub bursts: u32,
     pub times: BurstTimes,
+    /// By the trains; `None` where they do not tell.
     pub estimate: Option<Bounds>,
-    /// The second estimator's: by the last frame that passed.
-    pub estimate_last_passed_bytes: Option<f64>,
     pub deviation_percent: Option<f64>,
     pub trials: u32,
     pub flaw: Option<Flaw>,
@@ -164,13 +165,6 @@ pub struct Bounds {
 impl Bounds {
     pub(crate) const fn exactly(value: f64) -> Self {
         Self { estimate: value, at_least: value, at_most: value }
-    }
-
-    /// Wider by this share of the estimate.
-    pub(crate) fn around(&self, share: f64) -> Self {
-        let Self { estimate, at_least, at_most } = *self;
-        let off = estimate * share;
-        Self { estimate, at_least: at_least - off, at_most: at_most + off }
     }
 
     pub(crate) fn scaled(&self, by: f64) -> Self {

@@ -7,7 +7,6 @@ use core::time::Duration;
 
 use fp_model::{Abort, Direction, Rate};
 
-use super::cbs::REPEATS;
 use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
 use crate::signed;
 use crate::verdict::{Check, Reason, Status, Verdict};
@@ -29,8 +28,7 @@ const fn flaw(step: &Step) -> Option<Flaw> {
     match step {
         Step::Cbs(step) => step.flaw,
         Step::Policing(step) => step.flaw,
-        Step::Rate(step) => step.flaw,
-        Step::PathMtu(_) | Step::Line(_) | Step::Discovery(_) => None,
+        Step::Rate(_) | Step::PathMtu(_) | Step::Line(_) | Step::Discovery(_) => None,
     }
 }
 
@@ -123,14 +121,19 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
 }
 
 fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
-    if let Some(flaw) = step.flaw {
-        let named = format!("refill, {}, {} bytes", step.direction, step.frame_bytes);
-        return Some(("trial_not_as_planned", not_as_planned(&named, flaw, 1 + REPEATS)));
+    if !step.is_known {
+        let rate = step.measured.map_or_else(String::new, |rate| format!(" of {}", mbps(rate)));
+        let text = format!(
+            "{}: whether there is a policer{rate} cannot be told: what frames met was not that of any \
+             single bucket or queue",
+            step.direction
+        );
+        return Some(("limit_unknown", text));
     }
     if let (Some(waited), Some(measured)) = (step.waited, step.measured) {
         return Some(("no_policer", shaped(step, measured, waited)));
     }
-    if step.pass != Some(false) {
+    if step.pass == Some(true) {
         return None;
     }
     let Some(measured) = step.measured else {
@@ -141,15 +144,24 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
         );
         return Some(("no_policer", text));
     };
-    let text = format!(
-        "{}: the bucket refills at {}, {} % from the CIR of {} ({} % tolerated)",
+    let found = format!(
+        "{}: the bucket refills at {}, {} % from the CIR of {}",
         step.direction,
         mbps(measured),
         signed(step.deviation_percent.unwrap_or_default(), 2),
-        mbps(step.cir.rate),
-        plan.tolerance_percent
+        mbps(step.cir.rate)
     );
-    Some(("cir_outside_tolerance", text))
+    let tolerance = plan.tolerance_percent;
+    Some(match (step.pass, step.within) {
+        (None, Some([least, most])) => {
+            let between = format!("between {} and {}", mbps(least), mbps(most));
+            (
+                "cir_inconclusive",
+                format!("{found}, {between}: too uncertain to judge by {tolerance} %"),
+            )
+        }
+        _ => ("cir_outside_tolerance", format!("{found} ({tolerance} % tolerated)")),
+    })
 }
 
 fn shaped(step: &RateStep, measured: Rate, waited: Duration) -> String {
@@ -174,8 +186,18 @@ fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> 
         return Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)));
     }
     let Some(bounds) = step.estimate else {
-        let text = format!("{named}: all of {} bytes passed at once", step.tx_burst_bytes);
-        return Some(("burst_not_policed", text));
+        let all = step.tx_burst_bytes;
+        return Some(match step.pass {
+            Some(_) => ("burst_not_policed", format!("{named}: all of {all} bytes passed at once")),
+            None => {
+                let text = format!(
+                    "{named}: {:.0} of {all} bytes passed, and how many of them a bucket let through \
+                     cannot be told",
+                    step.rx_burst_bytes_mean
+                );
+                ("cbs_inconclusive", text)
+            }
+        });
     };
     let found = format!(
         "the CBS is {:.0} bytes, between {:.0} and {:.0}, {} % from {}",
@@ -244,4 +266,24 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
 
 fn mbps(rate: Rate) -> String {
     format!("{:.3} Mbit/s", rate.as_bps() as f64 / 1e6)
+}
+
+/// Whether an interval around an estimate lies within the tolerance; `None` where it does not say.
+pub(super) fn within([least, most]: [f64; 2], estimate: f64, tolerance: f64) -> Option<bool> {
+    if least > tolerance || most < -tolerance {
+        return Some(false);
+    }
+    (estimate.abs() <= tolerance && least >= -tolerance && most <= tolerance).then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_touches_the_tolerance_is_inconclusive() {
+        assert_eq!(within([-0.5, 0.4], -0.1, 2.0), Some(true));
+        assert_eq!(within([-7.0, -6.0], -6.5, 2.0), Some(false));
+        assert_eq!(within([-2.5, -1.0], -1.7, 2.0), None);
+    }
 }

@@ -150,11 +150,6 @@ impl Quiet {
         self.delay.mean
     }
 
-    /// Standard deviation of the delay of frames, as it was seen, in seconds.
-    pub(crate) const fn scattered(&self) -> f64 {
-        self.scatter
-    }
-
     /// Standard deviation of the delay of a frame, at most: of one that is spread evenly.
     pub(crate) fn scatter(&self) -> f64 {
         self.range / libm::sqrt(12.0)

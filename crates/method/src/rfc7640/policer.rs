@@ -29,10 +29,12 @@ pub(super) fn test(
     policer: &PolicerPlan,
 ) -> Result<(), Abort> {
     let test = Test { direction, policer };
+    let looked = Looked::at(run, direction)?;
     let frames = (policer.depth_bytes() / u64::from(run.plan.frame_bytes)) as u32;
     let offer = test.offer(run, "compliant bursts", frames, Duration::ZERO);
     let (compliant, outcomes) = run.offer_often(&offer)?;
-    let burst_rate_l2 = burst_rate(run, &outcomes);
+    // A burst of one frame has no rate of its own.
+    let burst_rate_l2 = burst_rate(run, &outcomes).or(looked.line_l2);
     let excess_frames =
         burst_rate_l2.and_then(|rate| excess_frames(run.plan.frame_bytes, policer, rate));
     let mut step = PolicerStep {
@@ -46,7 +48,7 @@ pub(super) fn test(
         burst_rate_l2,
         excess: None,
         hunt: Hunt::default(),
-        depth: None,
+        depth: looked.depth,
     };
     let mut failed = (!step.compliant.is_lossless()).then(|| (frames, whole_prefix_of(&outcomes)));
     if let (Some(frames), Some(rate)) = (excess_frames, burst_rate_l2) {
@@ -60,7 +62,10 @@ pub(super) fn test(
         step.excess = Some(excess);
     }
     step.hunt = test.hunt(run, &step, frames, failed)?;
-    step.depth = depth(run, policer, &step)?;
+    if policer.ebs_bytes > 0 {
+        let is_sound = looked.depth.is_some() && looked.loses_nothing;
+        step.depth = is_sound.then(|| depth_by_bursts(policer, &step)).flatten();
+    }
     run.report.steps.push(Step::Policer(step));
     Ok(())
 }
@@ -209,40 +214,45 @@ pub(super) fn frames_at_once(
     (back < frame && at_once < f64::from(u32::MAX)).then_some((at_once + 1e-6) as u32)
 }
 
-/// How deep the bucket is, whatever is lost by chance: by trains that meet it full, as in discovery. Two
-/// buckets that leave no mark are one to those, so that two that were sold follow from the hunt, where
-/// nothing is lost by chance.
-fn depth(
-    run: &mut Run<'_>,
-    policer: &PolicerPlan,
-    step: &PolicerStep,
-) -> Result<Option<Bounds>, Abort> {
-    let frame_bytes = run.plan.frame_bytes;
-    let limit_l2 = run.plan.line_rate_l1.map_or(discovery::LIMIT_L2, |rate_l1| {
-        let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
-        rate_l1.as_bps() as f64 * f64::from(frame_bytes) / on_the_line
-    });
-    let search = Search {
-        direction: step.direction,
-        family: run.plan.family,
-        dscp: run.plan.dscp,
-        vlan_tags: 0,
-        frame_bytes,
-        rtt: run.baseline_rtt,
-        limit_l2,
-        sold_l2: None,
-        trial: None,
-        empties: MOST,
-        precision: Precision::Start,
-    };
-    let shortest = FramesLoad::least_frame_bytes(run.plan.family, search.vlan_tags);
-    let (found, limits, _) = discovery::look(run, search, shortest)?;
-    let depth = found.found.depth_l2(f64::from(frame_bytes));
-    if policer.ebs_bytes == 0 {
-        return Ok(depth);
+/// What trains of frames show of one direction, as in discovery.
+struct Looked {
+    /// How deep the bucket is, whatever is lost by chance. Two buckets that leave no mark are one to trains,
+    /// so that the depth of two that were sold follows from the hunt, where nothing is lost by chance.
+    depth: Option<Bounds>,
+    loses_nothing: bool,
+    /// The slowest line.
+    line_l2: Option<Rate>,
+}
+
+impl Looked {
+    fn at(run: &mut Run<'_>, direction: Direction) -> Result<Self, Abort> {
+        let frame_bytes = run.plan.frame_bytes;
+        let share_l2 =
+            f64::from(frame_bytes) / f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+        let line_rate_l1 = run.plan.line_rate_l1;
+        let search = Search {
+            direction,
+            family: run.plan.family,
+            dscp: run.plan.dscp,
+            vlan_tags: 0,
+            frame_bytes,
+            rtt: run.baseline_rtt,
+            limit_l2: line_rate_l1
+                .map_or(discovery::LIMIT_L2, |rate_l1| rate_l1.as_bps() as f64 * share_l2),
+            sold_l2: None,
+            trial: None,
+            empties: MOST,
+            precision: Precision::Start,
+        };
+        let shortest = FramesLoad::least_frame_bytes(run.plan.family, search.vlan_tags);
+        let (found, limits, _) = discovery::look(run, search, shortest)?;
+        let line_l2 = Rate::bps((found.line_l1.as_bps() as f64 * share_l2) as u64);
+        Ok(Self {
+            depth: found.found.depth_l2(f64::from(frame_bytes)),
+            loses_nothing: matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0),
+            line_l2: Some(line_l2).filter(|line| *line > Rate::ZERO),
+        })
     }
-    let loses_nothing = matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0);
-    Ok(depth.filter(|_| loses_nothing).and_then(|_| depth_by_bursts(policer, step)))
 }
 
 /// Of two buckets by the burst size achieved, less what came back while it lasted; a burst that is longer

@@ -139,7 +139,12 @@ pub(super) fn interval(step: Fields<'_>, field: &str) -> String {
 
 fn refill(step: Fields<'_>) -> Fact {
     let waits = step.number("waited_ms").is_some();
-    let what = if waits { "Shaper passes" } else { "Policer passes" };
+    let is_known = step.flag("pass").is_some() || !step.word("excess").is_empty();
+    let what = match (waits, is_known) {
+        (true, _) => "Shaper passes",
+        (false, true) => "Policer passes",
+        (false, false) => "Passes",
+    };
     let name = format!("{what}, {}", step.word("flow_direction"));
     let waited = match waits {
         true => format!("; what exceeds it waits up to {}", step.milliseconds("waited_ms")),
@@ -152,7 +157,8 @@ fn refill(step: Fields<'_>) -> Fact {
             step.word("cir_layer"),
             signed(deviation, 2)
         ),
-        _ => String::from("nothing was dropped"),
+        _ if is_known => String::from("nothing was dropped"),
+        _ => String::from("what limits, if anything does, is not known"),
     };
     Fact { name, text }
 }

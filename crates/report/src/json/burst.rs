@@ -57,6 +57,8 @@ fn cbs(step: &CbsStep) -> Value {
 }
 
 fn rate(step: &RateStep) -> Value {
+    let excess = step.measured.filter(|_| step.is_known);
+    let excess = excess.map(|_| if step.waited.is_some() { "waits" } else { "is_dropped" });
     json!({
         "name": "rate",
         "direction": direction(step.direction, step.bidirectional),
@@ -69,9 +71,8 @@ fn rate(step: &RateStep) -> Value {
         "measured_cir_bps_at_least": step.within.map(|[from, _]| from.as_bps()),
         "measured_cir_bps_at_most": step.within.map(|[_, to]| to.as_bps()),
         "deviation_percent": step.deviation_percent,
-        "excess": step.measured.map(|_| if step.waited.is_some() { "waits" } else { "is_dropped" }),
+        "excess": excess,
         "waited_ms": step.waited.map(ms),
-        "flaw": step.flaw.map(|flaw| flaw.to_string()),
         "pass": step.pass,
     })
 }
@@ -95,7 +96,6 @@ fn policing(step: &PolicingStep) -> Value {
         "estimated_cbs_bytes": step.estimate.map(|bounds| bounds.estimate),
         "estimated_cbs_bytes_at_least": step.estimate.map(|bounds| bounds.at_least),
         "estimated_cbs_bytes_at_most": step.estimate.map(|bounds| bounds.at_most),
-        "estimated_cbs_bytes_by_last_passed": step.estimate_last_passed_bytes,
         "deviation_percent": step.deviation_percent,
         "trials": step.trials,
         "flaw": step.flaw.map(|flaw| flaw.to_string()),

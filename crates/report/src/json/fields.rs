@@ -242,7 +242,7 @@ const RATE: StepFields = StepFields {
     step: "rate",
     own: "direction way flow_direction frame_bytes cir_bps cir_layer measured_cir_bps \
         measured_cir_bps_at_least measured_cir_bps_at_most \
-        deviation_percent excess waited_ms flaw pass",
+        deviation_percent excess waited_ms pass",
     inside: &[],
 };
 
@@ -251,7 +251,7 @@ const POLICING: StepFields = StepFields {
     own: "direction way flow_direction frame_bytes cir_bps cir_layer configured_burst_bytes \
         tx_burst_bytes rx_burst_bytes_mean frames_sent frames_received frames_lost bursts \
         estimated_cbs_bytes estimated_cbs_bytes_at_least estimated_cbs_bytes_at_most \
-        estimated_cbs_bytes_by_last_passed deviation_percent trials flaw pass line_burst_ms \
+        deviation_percent trials flaw pass line_burst_ms \
         tx_burst_ms rx_burst_ms",
     inside: &[],
 };

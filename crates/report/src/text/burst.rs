@@ -88,8 +88,12 @@ fn refill(step: &RateStep) -> String {
             let deviation = signed(deviation, 2);
             format!("{} ({}), {deviation} % from the CIR", rate(measured), step.cir.layer)
         }
-        _ => String::from("nothing was dropped"),
+        _ if step.is_known => String::from("nothing was dropped"),
+        _ => String::from("what limits, if anything does, is not known"),
     };
+    if !step.is_known {
+        return format!("\nunknown limit   {:<9} {measured}", step.direction);
+    }
     match step.waited {
         Some(waited) => format!(
             "\nshaper passes   {:<9} {measured}; what exceeds it waits up to {}",

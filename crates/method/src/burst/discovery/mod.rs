@@ -17,7 +17,7 @@ use fp_model::{
     Layer, Load, Observation, PacketLayout, Rate, Timing, Trial,
 };
 
-use super::passage::{Passage, slope, spacing};
+use super::arrivals::{arrivals, mean_spacing, slope, spacing};
 use super::{Bounds, Charge, Discovered, Discovery, Lengths, Run, Step};
 use crate::infer::bucket::Within;
 use crate::infer::offers::{Counts, Offers};
@@ -178,10 +178,7 @@ impl Look<'_> {
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let frames_s = (self.search.limit_l2 < LIMIT_L2).then_some(limit);
         let seen = self.burst(Burst { frame_bytes, frames, frames_s, pause, queued })?;
-        let burst = seen.bursts.first();
-        Ok(burst
-            .and_then(|burst| spacing(&Passage::of(burst, |_| true)))
-            .filter(|slot| *slot > 0.0))
+        Ok(seen.bursts.first().and_then(spacing).filter(|slot| *slot > 0.0))
     }
 
     /// Sends one burst.

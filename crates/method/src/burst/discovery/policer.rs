@@ -7,8 +7,8 @@ use core::time::Duration;
 use fp_model::{BurstReport, BurstsReport, Dscp, PacketLayout};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Passage, Quiet, bounds, settle,
-    slope, unknown,
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, arrivals, bounds,
+    mean_spacing, settle, unknown,
 };
 use crate::burst::SecondBucket;
 use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
@@ -451,25 +451,23 @@ fn fates_of(report: &BurstReport, marked: Option<Dscp>) -> Vec<Fate> {
 
 /// By how much longer the last third of a burst was under way than what came before its knee.
 fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, f64) {
-    let burst = Passage::of(report, |_| true);
+    let curve = arrivals(report);
     let left = departures(report);
     let mean = |from: u32, to: u32| {
-        let points = burst.curve.iter().filter(|point| (from..to).contains(&point.frame));
+        let points = curve.iter().filter(|point| (from..to).contains(&point.frame));
         let delays: Vec<f64> =
             points.filter_map(|point| Some(point.at - left.get(point.frame as usize)?)).collect();
         (delays.iter().sum::<f64>() / delays.len().max(1) as f64, delays.len().max(1) as f64)
     };
     let first = mean(0, (knee as u32 / 3).max(3));
-    let last = mean(burst.frames * 2 / 3, burst.frames);
+    let last = mean(report.sent_frames * 2 / 3, report.sent_frames);
     let error = quiet.scatter() * libm::sqrt(1.0 / first.1 + 1.0 / last.1);
     (last.0 - first.0, 3.0 * error + 1e-6)
 }
 
 /// Seconds from one frame to the next, by when those arrived that did.
 fn arrival_spacing(report: &BurstReport) -> Option<f64> {
-    let curve = Passage::of(report, |_| true).curve;
-    let points: Vec<_> = curve.iter().map(|point| (f64::from(point.frame), point.at)).collect();
-    slope(&points)
+    mean_spacing(&arrivals(report))
 }
 
 /// Code points of frames that came marked otherwise than the first of their burst.

@@ -1,0 +1,125 @@
+//! The line that bursts come by.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::{Abort, BurstReport, BurstSpacing, BurstsLoad, Direction, PacketLayout, Rate};
+
+use super::arrivals::spacing;
+use super::cbs::REPEATS;
+use super::{Line, Offer, Run, Seen, Step, median};
+
+/// Enough to draw a line through, and few enough for the queue of any port.
+const LINE_FRAMES: u32 = 250;
+const LINE_BURSTS: u32 = 3;
+const LINE_PERIOD: Duration = Duration::from_millis(50);
+/// A host puts frames on a line that takes them at once no faster than this.
+const HOST_FRAMES_S: f64 = 2e6;
+/// Bursts of which more would have to queue before the line are paced, a little faster than the
+/// line: it is never idle, and its queue grows slowly.
+const QUEUED_FRAMES: f64 = 600.0;
+const PACE_MIN: f64 = 1.02;
+/// An emulated network may be late by so much of the time that a burst takes.
+const LATE_SHARE_MAX: f64 = 0.05;
+
+/// A port of the network under test, as bursts show it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Port {
+    pub(super) direction: Direction,
+    /// Layer 1.
+    pub(super) line_bps: f64,
+}
+
+impl Port {
+    /// Seconds from one frame of a burst to the next.
+    pub(super) fn slot_s(&self, frame_bytes: u32) -> f64 {
+        f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0 / self.line_bps
+    }
+
+    /// For a burst of so many frames; `None` where the host may send as fast as it can.
+    pub(super) fn pace(&self, frames: u32, frame_bytes: u32) -> Option<Rate> {
+        let queued = f64::from(frames) * (1.0 - 1.0 / (self.slot_s(frame_bytes) * HOST_FRAMES_S));
+        let faster = 1.0 + QUEUED_FRAMES / f64::from(frames.max(1));
+        let pace = self.line_bps * faster.max(PACE_MIN);
+        (queued > QUEUED_FRAMES).then_some(Rate::bps(pace as u64))
+    }
+
+    const fn line(&self, frame_bytes: u32) -> Line {
+        Line { direction: self.direction, rate_l1: Rate::bps(self.line_bps as u64), frame_bytes }
+    }
+}
+
+/// Measures the line of each direction by bursts that the sender does not hold back.
+pub(super) fn lines(
+    run: &mut Run<'_>,
+    directions: &[Direction],
+    frame_bytes: u32,
+) -> Result<Vec<Port>, Abort> {
+    let load = BurstsLoad {
+        frame_bytes,
+        frames_per_burst: LINE_FRAMES,
+        bursts: LINE_BURSTS,
+        period: LINE_PERIOD,
+        rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
+    };
+    let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
+    let seen = unspoilt(run, &format!("line rate, {}", names(directions)), &offers)?;
+    let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+    let port = |(direction, seen): (&Direction, Seen)| {
+        let bursts = seen.report.bursts.iter();
+        let slots = bursts.filter_map(spacing);
+        let slot_s = median(slots.filter(|slot| *slot > 0.0).collect()).ok_or_else(|| {
+            Abort::Lost(format!(
+                "{direction}: hardly any of {} frames of {frame_bytes} bytes arrived, though \
+                 probes did: look for a firewall or a rate limit for UDP",
+                LINE_FRAMES * load.bursts
+            ))
+        })?;
+        Ok(Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s })
+    };
+    let ports = directions.iter().zip(seen).map(port).collect::<Result<Vec<_>, _>>()?;
+    for port in &ports {
+        run.report.steps.push(Step::Line(port.line(frame_bytes)));
+    }
+    Ok(ports)
+}
+
+/// What bursts show that no emulated network has spoilt: one that is late lets frames go in clumps,
+/// faster than any line, or late ones slower. Of several tries the one that was least late.
+fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>, Abort> {
+    let mut best = run.bursts(String::from(name), offers, Duration::ZERO)?;
+    for _ in 0..REPEATS {
+        if best.iter().all(|seen| seen.emulation.late_p99 <= shortest(seen).mul_f64(LATE_SHARE_MAX))
+        {
+            break;
+        }
+        let again = run.bursts(String::from(name), offers, Duration::ZERO)?;
+        let late = |seen: &[Seen]| seen.iter().map(|seen| seen.emulation.late_p99).max();
+        if late(&again) < late(&best) {
+            best = again;
+        }
+    }
+    Ok(best)
+}
+
+/// The time in which the fastest burst arrived.
+fn shortest(seen: &Seen) -> Duration {
+    seen.report.bursts.iter().filter_map(BurstReport::arrived_in).min().unwrap_or_default()
+}
+
+/// For how long nothing is sent so that a bucket is full again.
+pub(super) fn refill_time(cir: Rate, cbs_bytes: u64) -> Duration {
+    cir.max(Rate::bps(1)).time_for(cbs_bytes).mul_f64(1.25) + Duration::from_millis(10)
+}
+
+/// The directions of a trial, in words.
+pub(super) fn names(directions: &[Direction]) -> &'static str {
+    match directions {
+        [Direction::Download] => "download",
+        [Direction::Upload] => "upload",
+        _ => "both directions",
+    }
+}
