@@ -40,7 +40,7 @@ pub(super) fn arrivals(burst: &BurstReport) -> Vec<Arrival> {
 
 /// Seconds from one frame of a burst to the next, by the arrivals of those that passed: lost ones counted,
 /// unless frames came much more slowly already before the first loss. Then a queue filled up, and
-/// what was lost took no time behind it.
+/// what was lost took no time behind it. No line is faster than frames left.
 pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
     let curve = arrivals(burst);
     let all = mean_spacing(&curve)?;
@@ -49,7 +49,15 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
     let (first, last) = late.first().zip(late.last())?;
     let longer = last.at - first.at - f64::from(last.frame - first.frame) * all;
     let queued = mean_spacing(late).filter(|slot| *slot > QUEUED_SLOWER * all);
-    Some(queued.filter(|_| longer > QUEUED_S_MIN).unwrap_or(all))
+    let came = queued.filter(|_| longer > QUEUED_S_MIN).unwrap_or(all);
+    Some(came.max(sent_spacing(burst).unwrap_or(0.0)))
+}
+
+/// Seconds from one frame of a burst to the next as they left.
+pub(super) fn sent_spacing(burst: &BurstReport) -> Option<f64> {
+    let gaps = burst.sent_frames.checked_sub(1).filter(|gaps| *gaps > 0)?;
+    let lasted = burst.sent_until.checked_sub(burst.sent_from)?;
+    Some(lasted.as_secs_f64() / f64::from(gaps)).filter(|each| *each > 0.0)
 }
 
 /// Seconds from one frame to the next, lost ones counted.

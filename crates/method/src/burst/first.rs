@@ -130,8 +130,7 @@ impl Known {
     }
 }
 
-/// Looks at one direction with frames of the measuring length and shorter ones. The line carries at least
-/// what came through, though jitter may have made it seem slower.
+/// Looks at one direction with frames of the measuring length and shorter ones.
 pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Result<First, Abort> {
     let nothing = First::Open(Open { quiet: None, bytes_s: None });
     let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(nothing) };
@@ -145,7 +144,9 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
         Limits::NotReached(bps) => bps,
         Limits::Found(Estimate { at_least, .. }, _) | Limits::Unknown { at_least, .. } => at_least,
     };
-    port.line_bps = port.line_bps.max(came * (bytes + ON_THE_LINE) / bytes);
+    let range_s = quiet.map_or(0.0, |quiet| quiet.range);
+    port.bound(frame_bytes, came * (bytes + ON_THE_LINE) / bytes, range_s);
+    run.report.steps.push(Step::Line(port.line(frame_bytes)));
     let would_show = |bps_l2: f64, lasts_s: f64| {
         let excess = bps_l2 * charged_bytes / bytes - cir.rate.as_bps() as f64;
         excess * lasts_s > 8.0 * cbs_bytes as f64

@@ -161,10 +161,9 @@ fn policed_ports(
 
 /// A CIR that no burst can exceed cannot be tested.
 fn expect_room(plan: &Plan, looked: &[(Port, First)]) -> Result<(), Abort> {
-    let slowest = looked.iter().map(|(port, _)| port.line_bps).fold(f64::INFINITY, f64::min);
+    let slowest = looked.iter().map(|(port, _)| port.fastest_l1()).min();
     // A line is measured a little slow by bursts that begin late.
-    let slowest = Rate::bps((slowest * 1.01) as u64);
-    let slowest = Some(slowest).filter(|_| !looked.is_empty());
+    let slowest = slowest.map(|rate| Rate::bps((rate.as_bps() as f64 * 1.01) as u64));
     plan.check(slowest).map_err(|error| Abort::Testbed(error.to_string()))
 }
 

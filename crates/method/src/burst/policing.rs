@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstSpacing, BurstsLoad, Direction, LayeredRate};
+use fp_model::{Abort, BurstReport, BurstSpacing, BurstsLoad, Direction, LayeredRate};
 
 use super::cbs::{Count, REPEATS, times};
 use super::first::First;
@@ -111,10 +111,10 @@ impl<'a> Planned<'a> {
         let known = self.first.known();
         let estimate = known.map(|known| known.depth_bytes(self.frame_bytes, self.charged_bytes));
         let passes_all = count.unmarked == count.sent;
-        let spoilt = seen
-            .spoilt()
-            .or_else(|| (passes_all && self.is_within_policer(seen)).then_some(Flaw::SlowBursts));
-        let flaw = spoilt.filter(|_| known.is_none());
+        let says_nothing = passes_all && self.is_within_policer(seen);
+        let is_slow = says_nothing && !self.fits_policer(0.0);
+        let flaw = seen.spoilt().or_else(|| is_slow.then_some(Flaw::SlowBursts));
+        let flaw = flaw.filter(|_| known.is_none());
         let percent = |bytes: f64| 100.0 * (bytes / self.cbs_bytes as f64 - 1.0);
         let verdict = match &estimate {
             Some(bounds) => within(
@@ -122,7 +122,7 @@ impl<'a> Planned<'a> {
                 percent(bounds.estimate),
                 tolerance_percent,
             ),
-            None => (passes_all && flaw.is_none()).then_some(false),
+            None => (passes_all && !says_nothing && flaw.is_none()).then_some(false),
         };
         let frame_bytes = u64::from(self.frame_bytes);
         let bursts = seen.report.bursts.len() as u32;
@@ -149,12 +149,16 @@ impl<'a> Planned<'a> {
     /// Whether the sender was so slow that the policer as configured lets every burst through, but
     /// for a frame.
     fn is_within_policer(&self, seen: &Seen) -> bool {
-        let burst_bytes = f64::from(self.load.frames_per_burst - 1) * self.charged_bytes;
-        let cir_bytes_s = self.cir.rate.as_bps() as f64 / 8.0;
-        seen.report.bursts.iter().all(|burst| {
-            let lasted = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
-            burst_bytes <= self.cbs_bytes as f64 + cir_bytes_s * lasted
-        })
+        let lasted = |burst: &BurstReport| burst.sent_until.saturating_sub(burst.sent_from);
+        seen.report.bursts.iter().all(|burst| self.fits_policer(lasted(burst).as_secs_f64()))
+    }
+
+    /// Whether the policer as configured lets a burst through that takes so long, or as long as on the line.
+    fn fits_policer(&self, lasted_s: f64) -> bool {
+        let frames = f64::from(self.load.frames_per_burst - 1);
+        let lasted_s = lasted_s.max(frames * self.slot_s);
+        let won_bytes = self.cir.rate.as_bps() as f64 / 8.0 * lasted_s;
+        frames * self.charged_bytes <= self.cbs_bytes as f64 + won_bytes
     }
 }
 

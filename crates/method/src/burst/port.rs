@@ -7,9 +7,9 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstReport, BurstSpacing, BurstsLoad, Direction, PacketLayout, Rate};
 
-use super::arrivals::spacing;
+use super::arrivals::{sent_spacing, spacing};
 use super::cbs::REPEATS;
-use super::{Line, Offer, Run, Seen, Step, median};
+use super::{Line, Offer, Run, Seen, median};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
@@ -30,6 +30,10 @@ pub(super) struct Port {
     pub(super) direction: Direction,
     /// Layer 1.
     pub(super) line_bps: f64,
+    /// Where frames come unevenly the line may be as fast as this.
+    fastest_bps: f64,
+    /// How fast the bursts left by which it was measured.
+    sent_bps: f64,
 }
 
 impl Port {
@@ -42,12 +46,27 @@ impl Port {
     pub(super) fn pace(&self, frames: u32, frame_bytes: u32) -> Option<Rate> {
         let queued = f64::from(frames) * (1.0 - 1.0 / (self.slot_s(frame_bytes) * HOST_FRAMES_S));
         let faster = 1.0 + QUEUED_FRAMES / f64::from(frames.max(1));
-        let pace = self.line_bps * faster.max(PACE_MIN);
+        let pace = self.fastest_bps * faster.max(PACE_MIN);
         (queued > QUEUED_FRAMES).then_some(Rate::bps(pace as u64))
     }
 
-    const fn line(&self, frame_bytes: u32) -> Line {
-        Line { direction: self.direction, rate_l1: Rate::bps(self.line_bps as u64), frame_bytes }
+    pub(super) const fn fastest_l1(&self) -> Rate {
+        Rate::bps(self.fastest_bps as u64)
+    }
+
+    /// The line carries at least what came through, and is faster at most by what uneven delays, which
+    /// differ by up to `range_s`, may have stretched a burst by. A line is no faster than frames left.
+    pub(super) fn bound(&mut self, frame_bytes: u32, came_bps: f64, range_s: f64) {
+        self.line_bps = self.line_bps.max(came_bps);
+        let least_s = self.slot_s(frame_bytes) - range_s / f64::from(LINE_FRAMES - 1);
+        let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
+        let fastest_bps = if least_s > 0.0 { on_the_line / least_s } else { f64::INFINITY };
+        self.fastest_bps = fastest_bps.min(self.sent_bps).max(self.line_bps);
+    }
+
+    pub(super) const fn line(&self, frame_bytes: u32) -> Line {
+        let (rate_l1, fastest_l1) = (Rate::bps(self.line_bps as u64), self.fastest_l1());
+        Line { direction: self.direction, rate_l1, fastest_l1, frame_bytes }
     }
 }
 
@@ -78,13 +97,12 @@ pub(super) fn lines(
                 LINE_FRAMES * load.bursts
             ))
         })?;
-        Ok(Port { direction: *direction, line_bps: on_the_line * 8.0 / slot_s })
+        let line_bps = on_the_line * 8.0 / slot_s;
+        let left = seen.report.bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
+        let sent_bps = on_the_line * 8.0 / left.min(slot_s);
+        Ok(Port { direction: *direction, line_bps, fastest_bps: line_bps, sent_bps })
     };
-    let ports = directions.iter().zip(seen).map(port).collect::<Result<Vec<_>, _>>()?;
-    for port in &ports {
-        run.report.steps.push(Step::Line(port.line(frame_bytes)));
-    }
-    Ok(ports)
+    directions.iter().zip(seen).map(port).collect()
 }
 
 /// What bursts show that no emulated network has spoilt: one that is late lets frames go in clumps,

@@ -27,6 +27,8 @@ pub enum Step {
 pub struct Line {
     pub direction: Direction,
     pub rate_l1: Rate,
+    /// Where frames come unevenly it may be as fast as this.
+    pub fastest_l1: Rate,
     /// With which it was measured.
     pub frame_bytes: u32,
 }

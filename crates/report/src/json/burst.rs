@@ -26,6 +26,7 @@ fn line(line: &Line) -> Value {
         "name": "line",
         "direction": line.direction,
         "rate_l1_bps": line.rate_l1.as_bps(),
+        "rate_l1_bps_at_most": line.fastest_l1.as_bps(),
         "frame_bytes": line.frame_bytes,
     })
 }

@@ -227,8 +227,11 @@ const CONFIGURATION: StepFields =
 const PERFORMANCE: StepFields =
     StepFields { step: "y1564_performance", own: OF_A_SERVICE, inside: IN_A_SERVICE };
 
-const LINE: StepFields =
-    StepFields { step: "line", own: "direction rate_l1_bps frame_bytes", inside: &[] };
+const LINE: StepFields = StepFields {
+    step: "line",
+    own: "direction rate_l1_bps rate_l1_bps_at_most frame_bytes",
+    inside: &[],
+};
 
 const CBS: StepFields = StepFields {
     step: "cbs",

@@ -62,7 +62,11 @@ const fn of(step: &Step) -> Direction {
 }
 
 fn line_rate(found: &Line) -> String {
-    format!("line            {:<9} {} (l1)", found.direction, rate(found.rate_l1))
+    // Of what is known to a hundredth no more is said.
+    let is_open = found.fastest_l1.as_bps() as f64 > 1.01 * found.rate_l1.as_bps() as f64;
+    let faster =
+        if is_open { format!(", or up to {}", rate(found.fastest_l1)) } else { String::new() };
+    format!("line            {:<9} {} (l1){faster}", found.direction, rate(found.rate_l1))
 }
 
 fn cbs(step: &CbsStep) -> String {
