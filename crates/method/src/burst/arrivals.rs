@@ -53,6 +53,30 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
     Some(came.max(sent_spacing(burst).unwrap_or(0.0)))
 }
 
+/// The same where a policer or a short queue drops of the burst, by frames that arrived one after the other
+/// with none lost between them: what was dropped in the queue of a line took no time on it. The delays of
+/// frames differ by up to `range_s`, independently. Those that overtake each other follow one another by
+/// chance.
+pub(super) fn spacing_in_runs(burst: &BurstReport, range_s: f64) -> Option<f64> {
+    let all = spacing(burst)?;
+    if burst.arrived.windows(2).any(|pair| pair[1].from < pair[0].until) {
+        return Some(all);
+    }
+    let (mut lasted_s, mut gaps, mut runs) = (0.0, 0.0, 0.0);
+    let mut next = None;
+    for run in &burst.arrived {
+        let joined = f64::from(u8::from(next.is_some_and(|(frame, _)| frame == run.first)));
+        let from = next.filter(|(frame, _)| *frame == run.first).map_or(run.from, |(_, at)| at);
+        lasted_s += run.until.saturating_sub(from).as_secs_f64();
+        gaps += f64::from(run.frames - 1) + joined;
+        runs += 1.0 - joined;
+        next = Some((run.first + run.frames, run.until));
+    }
+    let error_s = range_s * libm::sqrt(2.0 * runs) / f64::max(gaps, 1.0);
+    let in_runs = Some(lasted_s / gaps).filter(|_| gaps > 0.0);
+    Some(in_runs.map_or(all, |each| if each - error_s > all { each } else { all }))
+}
+
 /// Seconds from one frame of a burst to the next as they left.
 pub(super) fn sent_spacing(burst: &BurstReport) -> Option<f64> {
     let gaps = burst.sent_frames.checked_sub(1).filter(|gaps| *gaps > 0)?;
@@ -89,6 +113,10 @@ fn middle_mean(mut values: Vec<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
+    use fp_model::ArrivedRun;
+
     use super::*;
 
     #[test]
@@ -99,5 +127,42 @@ mod tests {
         let slope = slope(&points).unwrap();
         assert!((slope - 12.0).abs() < 0.01, "{slope}");
         assert_eq!(super::slope(&[(0.0, 1.0)]), None);
+    }
+
+    /// Runs of these frames, the next one each 4 µs, of 250 that left one each 1 µs.
+    fn thinned(runs: &[(u32, u32)]) -> BurstReport {
+        let mut count = 0;
+        let micros = |count: u32| Duration::from_micros(4 * u64::from(count));
+        let arrived = runs.iter().map(|(first, frames)| {
+            let (from, until) = (micros(count), micros(count + frames - 1));
+            count += frames;
+            ArrivedRun { first: *first, frames: *frames, dscp: None, from, until }
+        });
+        BurstReport {
+            sent_frames: 250,
+            sent_until: Duration::from_micros(249),
+            arrived: arrived.collect(),
+            ..BurstReport::default()
+        }
+    }
+
+    /// A queue of three frames before a line of 4 µs a frame lets four frames through, and then one of each
+    /// four.
+    #[test]
+    fn what_a_short_queue_drops_takes_no_time_on_its_line() {
+        let then = (0..60).map(|place| (5 + 4 * place, 1));
+        let burst = thinned(&[(0, 4)].into_iter().chain(then).collect::<Vec<_>>());
+        let [all, in_runs] = [spacing(&burst), spacing_in_runs(&burst, 0.0)].map(Option::unwrap);
+        assert!((all - 1e-6).abs() < 0.02e-6, "{all}");
+        assert!((in_runs - 4e-6).abs() < 1e-9, "{in_runs}");
+        // Delays that differ by 10 µs explain as much between four frames.
+        assert_eq!(spacing_in_runs(&burst, 10e-6), Some(all));
+    }
+
+    /// The first run was cut for the curve.
+    #[test]
+    fn frames_between_which_none_is_missing_are_of_one_run() {
+        let burst = thinned(&[(0, 2), (2, 2), (9, 1), (13, 1), (17, 1), (21, 1)]);
+        assert_eq!(spacing_in_runs(&burst, 0.0).map(|each| libm::round(each * 1e9)), Some(4000.0));
     }
 }

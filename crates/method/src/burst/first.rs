@@ -10,10 +10,13 @@ use super::port::Port;
 use super::verdict::within;
 use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, RateStep, Run, Step};
 use crate::infer::rate::{Estimate, Quiet};
-use crate::infer::search::{Limits, MOST};
+use crate::infer::search::{Limits, MOST, Search};
 
 /// What a queue carries is offered for two seconds, less the time in which the queue fills.
 const HELD_S: f64 = 1.5;
+/// No overload is longer: a bucket that takes longer to empty, hardly slower than its line, limits nothing
+/// else than the line does.
+const EMPTIES_MAX_S: f64 = 15.0;
 /// A rate that exceeds the CIR by less cannot empty a bucket in any time.
 const AS_SLOW: f64 = 0.02;
 
@@ -136,7 +139,8 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
     let Goal::Verify { cir, cbs_bytes } = run.plan.goal else { return Ok(nothing) };
     let frame_bytes = lengths.measuring;
     let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
-    let search = searched(run, port.direction, frame_bytes);
+    let empties = empties(port, frame_bytes, charged_bytes, cir.rate, cbs_bytes);
+    let search = Search { empties, ..searched(run, port.direction, frame_bytes) };
     let shortest = run.plan.shortest_frame();
     let (found, limits, quiet) = discovery::look(run, search, shortest)?;
     let bytes = f64::from(frame_bytes);
@@ -160,7 +164,7 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
     };
     let said = match (&found.found, &limits) {
         (Discovered::NoPolicer { .. }, Limits::NotReached(bps)) => {
-            let shown = would_show(*bps, MOST.as_secs_f64() / 3.0);
+            let shown = would_show(*bps, empties.as_secs_f64() / 3.0);
             shown.then_some(First::NoPolicer(None))
         }
         (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
@@ -189,6 +193,20 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
         }
     };
     Ok(said.unwrap_or(First::Open(Open { quiet, bytes_s })))
+}
+
+/// For how long the line's rate is offered to a bucket that was sold: half as long again as takes to empty
+/// it.
+fn empties(
+    port: &Port,
+    frame_bytes: u32,
+    charged_bytes: f64,
+    cir: Rate,
+    cbs_bytes: u64,
+) -> Duration {
+    let excess_bps = 8.0 * charged_bytes / port.slot_s(frame_bytes) - cir.as_bps() as f64;
+    let empty_s = 8.0 * cbs_bytes as f64 / excess_bps.max(1.0);
+    MOST.max(Duration::from_secs_f64((1.5 * empty_s).min(EMPTIES_MAX_S)))
 }
 
 /// Says which rate passes in one direction.

@@ -272,10 +272,16 @@ impl Charge {
     /// takes on the line.
     pub(crate) fn offset(&self) -> Bounds {
         const PACKET: f64 = -(PacketLayout::ETHERNET_L2_OVERHEAD as f64);
+        const WITHOUT_FCS: f64 = -4.0;
+        const KNOWN: [f64; 4] = [PACKET, WITHOUT_FCS, 0.0, ON_THE_LINE];
         if let Some((_, bytes)) = self.layer {
             return Bounds::exactly(f64::from(bytes));
         }
         let Bounds { estimate, at_least, at_most } = self.offset_bytes;
+        if !KNOWN.iter().any(|known| (at_least..=at_most).contains(known)) {
+            // A line that carries no more of the short frames mimics a charge that is none.
+            return Bounds { estimate: 0.0, at_least: PACKET, at_most: ON_THE_LINE };
+        }
         let [at_least, at_most] = [at_least, at_most].map(|bytes| bytes.clamp(PACKET, ON_THE_LINE));
         Bounds { estimate: estimate.clamp(at_least, at_most), at_least, at_most }
     }

@@ -57,7 +57,7 @@ const TRAINS: u32 = 6;
 /// in it: at half the rate, a second of it empties half a second of queue.
 const QUIETER: u32 = 3;
 /// How long a line is overloaded to empty a bucket that may hide behind it.
-const HOLD: Duration = Duration::from_secs(2);
+const HOLDS: f64 = 2.0 / 3.0;
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
 const DENSE: f64 = 8.0;
@@ -281,8 +281,9 @@ impl<'a> Finder<'a> {
     /// queue in front of it shows how much it holds.
     fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
         let rate = (OVER * found.bps).min(self.limit);
-        let steps = [PaceStep { rate: whole(rate), lasts: HOLD }];
-        let stream = self.sound(&steps, HOLD.mul_f64(OVER - 1.0), "bottleneck, held")?;
+        let lasts = self.search.empties.mul_f64(HOLDS);
+        let steps = [PaceStep { rate: whole(rate), lasts }];
+        let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
         let train = self.told(&stream, &steps)?;
         let slices = train.whole().end;
         let last = slices * 3 / 4..slices;

@@ -17,7 +17,7 @@ use fp_model::{
     Layer, Load, Observation, PacketLayout, Rate, Timing, Trial,
 };
 
-use super::arrivals::{arrivals, mean_spacing, slope, spacing};
+use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
 use super::{Bounds, Charge, Discovered, Discovery, Lengths, Run, Step};
 use crate::infer::bucket::Within;
 use crate::infer::offers::{Counts, Offers};
@@ -86,10 +86,20 @@ pub(crate) fn look(
 ) -> Result<(Discovery, Limits, Option<Quiet>), Abort> {
     let Search { direction, frame_bytes, .. } = search;
     let (sending, queued) = (Duration::ZERO, Duration::ZERO);
-    let mut look =
-        Look { run, search, shortest, trials: 0, sending, queued, quiet: None, line_slot: None };
-    let line_slot = look.line()?;
-    look.line_slot = line_slot;
+    let mut look = Look {
+        run,
+        search,
+        shortest,
+        trials: 0,
+        sending,
+        queued,
+        quiet: None,
+        line: None,
+        slot: None,
+    };
+    look.line = look.line()?;
+    let line_slot = look.line.as_ref().and_then(spacing);
+    look.slot = line_slot;
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
     if let Limits::Found(found, _) = &limits {
@@ -128,8 +138,10 @@ struct Look<'a> {
     queued: Duration,
     /// What is lost and delayed at a rate that is not the cause of it.
     quiet: Option<Quiet>,
+    /// Frames that the sender did not hold back.
+    line: Option<BurstReport>,
     /// Seconds from one of the longest frames to the next on the slowest line, as far as that is known.
-    line_slot: Option<f64>,
+    slot: Option<f64>,
 }
 
 /// A train of frames of one length, faster than what limits, after a pause.
@@ -170,15 +182,14 @@ impl Look<'_> {
         })
     }
 
-    /// Seconds from one frame to the next on the slowest line, by frames that the sender does not hold
-    /// back; `None` where too few arrive to tell.
-    fn line(&mut self) -> Result<Option<f64>, Abort> {
+    /// Frames that the sender does not hold back.
+    fn line(&mut self) -> Result<Option<BurstReport>, Abort> {
         let (frames, frame_bytes) = (LINE_FRAMES, self.search.frame_bytes);
         let (pause, queued) = (Duration::ZERO, LINE_LASTS);
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let frames_s = (self.search.limit_l2 < LIMIT_L2).then_some(limit);
         let seen = self.burst(Burst { frame_bytes, frames, frames_s, pause, queued })?;
-        Ok(seen.bursts.first().and_then(spacing).filter(|slot| *slot > 0.0))
+        Ok(seen.bursts.into_iter().next())
     }
 
     /// Sends one burst.
@@ -237,7 +248,7 @@ impl Look<'_> {
         let [.., (_, packet), (_, wire)] = self.layers();
         let [packet, wire] = [packet, wire].map(f64::from);
         let long = f64::from(self.search.frame_bytes);
-        let slot = self.line_slot.unwrap_or(0.0);
+        let slot = self.slot.unwrap_or(0.0);
         let least = policer::FASTER_LEAST / policer::BELOW_THE_LINE;
         let share = least * frames_s * slot * (long + packet) / (long + wire);
         if share < 1.0 { libm::ceil((wire * share - packet) / (1.0 - share)) } else { long }
