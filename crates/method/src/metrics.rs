@@ -1,5 +1,7 @@
 //! The metrics of RFC 6349 §4: maximum TCP throughput, transfer time ratio, efficiency, buffer delay.
 
+use core::time::Duration;
+
 use fp_model::{Family, Layer, PacketLayout};
 
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
@@ -112,10 +114,16 @@ pub fn throughput(good: Bytes, transfer: Seconds) -> BitsPerSecond {
     good / transfer
 }
 
+/// By how much longer a round trip takes under load, as a grade from A+ to F that many users know: that of
+/// the bufferbloat test of DSLReports (its FAQ, number 17930), which has no E.
+pub fn grade(buffered: Duration) -> &'static str {
+    const LIMITS_MS: [(u128, &str); 5] = [(5, "A+"), (30, "A"), (60, "B"), (200, "C"), (400, "D")];
+    let below = LIMITS_MS.iter().find(|(limit_ms, _)| buffered.as_millis() < *limit_ms);
+    below.map_or("F", |(_, grade)| grade)
+}
+
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use fp_model::Rate;
 
     use super::*;
@@ -179,6 +187,13 @@ mod tests {
     }
 
     //= rfc6349 4.3
+    #[test]
+    fn a_grade_begins_where_the_next_better_one_ends() {
+        let of = |micros| grade(Duration::from_micros(micros));
+        assert_eq!([0, 4_999, 5_000, 29_999].map(of), ["A+", "A+", "A", "A"]);
+        assert_eq!([30_000, 60_000, 200_000, 400_000].map(of), ["B", "C", "D", "F"]);
+    }
+
     #[test]
     fn seven_milliseconds_on_top_of_25_are_a_buffer_delay_of_28_percent() {
         let samples = [30, 32, 34, 32].map(|ms| Duration::from_millis(ms).into());

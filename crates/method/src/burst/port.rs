@@ -90,15 +90,19 @@ pub(super) fn lines(
     let port = |(direction, seen): (&Direction, Seen)| {
         let bursts = seen.report.bursts.iter();
         let slots = bursts.filter_map(spacing);
-        let slot_s = median(slots.filter(|slot| *slot > 0.0).collect()).ok_or_else(|| {
+        let left = seen.report.bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
+        // Of frames that hardly one arrives of each burst the line is as fast as they left.
+        let has_come = seen.report.bursts.iter().any(|burst| burst.received_frames > 0);
+        let as_left = Some(left).filter(|left| has_come && left.is_finite());
+        let came = median(slots.filter(|slot| *slot > 0.0).collect());
+        let slot_s = came.or(as_left).ok_or_else(|| {
             Abort::Lost(format!(
-                "{direction}: hardly any of {} frames of {frame_bytes} bytes arrived, though \
+                "{direction}: none of {} frames of {frame_bytes} bytes arrived, though \
                  probes did: look for a firewall or a rate limit for UDP",
                 LINE_FRAMES * load.bursts
             ))
         })?;
         let line_bps = on_the_line * 8.0 / slot_s;
-        let left = seen.report.bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
         let sent_bps = on_the_line * 8.0 / left.min(slot_s);
         Ok(Port { direction: *direction, line_bps, fastest_bps: line_bps, sent_bps })
     };

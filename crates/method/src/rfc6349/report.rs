@@ -11,6 +11,7 @@ use fp_model::{
 };
 
 use super::steady::Settled;
+use crate::metrics;
 use crate::path::{BaselineRtt, PathMtu};
 use crate::verdict;
 
@@ -162,6 +163,12 @@ impl TcpStep {
     pub fn buffer_delay(&self) -> Option<Duration> {
         let (rtt, percent) = (self.rtt_mean?, self.buffer_delay_percent?);
         Some(rtt.mul_f64((percent / (100.0 + percent)).clamp(0.0, 1.0)))
+    }
+
+    /// What the round trip under load is worth to whoever uses the path meanwhile; `None` of windows that
+    /// do not fill it.
+    pub fn buffer_delay_grade(&self) -> Option<&'static str> {
+        self.buffer_delay().filter(|_| self.window_fraction >= 1.0).map(metrics::grade)
     }
 
     /// The largest window that any of the connections was given.

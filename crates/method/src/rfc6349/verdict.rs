@@ -8,8 +8,8 @@ use core::time::Duration;
 use fp_model::{Abort, Layer, Rate, RttSummary, Sender, Timing};
 
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
-use crate::rounded;
 use crate::verdict::{Check, Reason, Status, Verdict};
+use crate::{metrics, rounded};
 
 /// Of the frames or packets of a run, lost in the tester itself.
 const TESTER_LOSS_PERCENT_MAX: f64 = 1.0;
@@ -507,10 +507,12 @@ fn deep_queue(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
     }
     let text = format!(
         "{}: windows of {:.0} % of the bandwidth-delay product raise the RTT to {:.1} ms \
-         (buffer delay {delay:.0} %): the queue at the bottleneck is that deep",
+         (buffer delay {delay:.0} %, latency under load: grade {}): the queue at the bottleneck is that \
+         deep",
         step.direction,
         100.0 * step.window_fraction,
-        rtt.as_secs_f64() * 1e3
+        rtt.as_secs_f64() * 1e3,
+        metrics::grade(waited)
     );
     Some(Reason { code: "deep_queue", text, step: Some(place) })
 }

@@ -110,6 +110,15 @@ fn window_walk(steps: &[Fields<'_>]) -> Table {
     }
 }
 
+/// In percent of a result from before it was kept in milliseconds.
+fn buffer_delay(step: Fields<'_>) -> String {
+    if step.number("buffer_delay_ms").is_none() {
+        return step.decimals("buffer_delay_percent", 1, "%");
+    }
+    let grade = step.word("buffer_delay_grade");
+    format!("{} {grade}", step.milliseconds("buffer_delay_ms")).trim_end().to_owned()
+}
+
 fn throughput(steps: &[Fields<'_>]) -> Table {
     let row = |step: &Fields<'_>| {
         let connections =
@@ -128,7 +137,7 @@ fn throughput(steps: &[Fields<'_>]) -> Table {
             share(*step),
             step.decimals("transfer_time_ratio", 3, ""),
             step.decimals("efficiency_percent", 2, "%"),
-            step.decimals("buffer_delay_percent", 1, "%"),
+            buffer_delay(*step),
             step.milliseconds("rtt_mean_ms"),
         ];
         cells.map(|text| Cell::toned(text, Tone::Neutral)).to_vec()
@@ -151,7 +160,8 @@ fn throughput(steps: &[Fields<'_>]) -> Table {
         rows: steps.iter().map(row).collect(),
         note: Some(String::from(
             "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \
-             bytes was not retransmitted. Buffer delay: how much the RTT grew under load. A bulk sender \
+             bytes was not retransmitted. Buffer delay: how much the RTT grew under load, with the grade \
+             of that from A+ (below 5 ms) to F (400 ms and more) where the windows fill the path. A bulk sender \
              always has more to send; a burst sender writes a window when the one before is \
              acknowledged.",
         )),

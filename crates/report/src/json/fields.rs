@@ -116,7 +116,7 @@ const TCP: StepFields = StepFields {
         transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
         throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
         ideal_bps sold_bps needed_cbs_bytes ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \
-        efficiency_percent buffer_delay_percent rtt_mean_ms",
+        efficiency_percent buffer_delay_percent buffer_delay_ms buffer_delay_grade rtt_mean_ms",
     inside: &[
         ("series.N", SLOT),
         (

@@ -82,6 +82,8 @@ fn tcp(step: &TcpStep) -> Value {
         "transfer_time_ratio": step.transfer_time_ratio,
         "efficiency_percent": step.efficiency_percent,
         "buffer_delay_percent": step.buffer_delay_percent,
+        "buffer_delay_ms": step.buffer_delay().map(ms),
+        "buffer_delay_grade": step.buffer_delay_grade(),
         "rtt_mean_ms": step.rtt_mean.map(ms),
         "series": step.series.iter().map(sample).collect::<Vec<_>>(),
         "flows": step.flows.iter().map(connection).collect::<Vec<_>>(),

@@ -8,7 +8,8 @@ use super::{SCHEMA, StepFields, step_fields};
 use crate::Method;
 
 /// Fields that hold words. Names end in their unit where they hold a number.
-const WORDS: [&str; 39] = [
+const WORDS: [&str; 40] = [
+    "buffer_delay_grade",
     "cause",
     "charged_layer",
     "cir_layer",

@@ -234,6 +234,7 @@ fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() 
     for step in trials {
         let share =
             100.0 * step["throughput_bps"].as_f64().unwrap() / step["ideal_bps"].as_f64().unwrap();
+        let grade = step["buffer_delay_grade"].as_str().unwrap_or_default();
         let cells = [
             step["sender"].as_str().unwrap().to_owned(),
             step["congestion_control"].as_str().unwrap().to_owned(),
@@ -243,7 +244,7 @@ fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() 
             format!("{share:.1} %"),
             format!("{:.3}", step["transfer_time_ratio"].as_f64().unwrap()),
             format!("{:.2} %", step["efficiency_percent"].as_f64().unwrap()),
-            format!("{:.1} %", step["buffer_delay_percent"].as_f64().unwrap()),
+            [&shown::milliseconds(step, "buffer_delay_ms"), grade].join(" ").trim_end().to_owned(),
             shown::milliseconds(step, "rtt_mean_ms"),
         ];
         expect_row(&documents, &documents.text("markdown"), &cells);

@@ -57,6 +57,8 @@ const MANY_FRAMES: f64 = 60.0;
 /// A train is repeated that a bucket explains only with more slack, in frames, where the sender does not
 /// know exactly enough when its frames left: less is within the interval of the depth.
 const SLACK_FRAMES: f64 = 0.5;
+/// One of each three is not one of each four because a count was cut short.
+const ROUNDED: f64 = 0.05;
 /// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
 const DECIDES: f64 = 3.0;
 
@@ -409,7 +411,17 @@ impl Measured {
     /// Frames in a second.
     fn rate(&self) -> Within {
         let rates = self.likely().into_iter().map(|fit| fit.frames_s);
-        rates.reduce(Within::or).unwrap_or(self.passes)
+        let rate = rates.reduce(Within::or).unwrap_or(self.passes);
+        let sent = 1.0 / self.fates.spacing();
+        // A bucket has less than a frame and what it wins from one to the next when it passes one: with
+        // room for no more it wins nothing in between, and passes one of each few frames at any rate up to
+        // that which passes one of one less.
+        let has_room = self.depth().from >= 1.0 + rate.middle / sent;
+        let few = libm::ceil(sent / rate.middle - ROUNDED);
+        if has_room || few < 2.0 {
+            return rate;
+        }
+        Within { to: rate.to.max(sent / (few - 1.0)), ..rate }
     }
 
     /// Frames.
