@@ -33,7 +33,22 @@ pub fn certificate(result: &Stored, labels: &Labels) -> Document {
     blocks.push(Block::Heading(String::from("What was found")));
     blocks.extend(found(result.method(), value));
     blocks.extend(how::blocks(result));
-    Document { title: title(result.method()).to_owned(), foot: foot(result), blocks }
+    let title = title(result.method()).to_owned();
+    Document { title, band: band(&[result]), foot: foot(result), blocks }
+}
+
+/// What no page of a document of these results may be taken for: a measurement of a real path, a valid one,
+/// a whole one.
+pub(crate) fn band(results: &[&Stored]) -> String {
+    let far = |result: &&Stored| Fields(result.value()).inside("far").word("name") == "simulation";
+    let verdict = |verdict: &str| results.iter().any(|result| result.verdict() == verdict);
+    let words = [
+        ("SIMULATION", results.iter().any(far)),
+        ("INVALID", verdict("invalid")),
+        ("ABORTED", verdict("aborted")),
+    ];
+    let said = words.into_iter().filter(|(_, is_said)| *is_said);
+    said.map(|(word, _)| word).collect::<Vec<_>>().join(" · ")
 }
 
 /// The title of a stored result: its method's, or its name where a newer program has one more.

@@ -5,7 +5,7 @@ use fp_method::signed;
 
 use super::noise::Ground;
 use super::{Comparison, Judgement, Row};
-use crate::certificate::title;
+use crate::certificate::{band, title};
 use crate::chart::overlay;
 use crate::document::{Banner, Block, Cell, Document, Table, Tone, columns};
 use crate::stored::Stored;
@@ -60,6 +60,7 @@ pub(super) fn document(comparison: &Comparison<'_>) -> Document {
     blocks.push(Block::Text(String::from(HOW)));
     Document {
         title: format!("Comparison: {}", title(first.method())),
+        band: band(&[first, second]),
         foot: format!("run {} · run {}", first.id(), second.id()),
         blocks,
     }

@@ -25,6 +25,7 @@ pub fn html(document: &Document) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                @if !document.band.is_empty() { p.band role="note" { (document.band) } }
                 main {
                     h1 { (document.title) }
                     @for part in parts(&document.blocks) {
@@ -241,6 +242,7 @@ mod tests {
         };
         Document {
             title: text.into(),
+            band: text.into(),
             foot: text.into(),
             blocks: vec![
                 Block::Facts(vec![Fact::new("Label", text)]),

@@ -16,6 +16,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     pub title: String,
+    /// At the head of every page: what nobody may overlook who is shown one of them. Empty where there is
+    /// nothing of the kind.
+    pub band: String,
     /// At the foot of every page: which run this is.
     pub foot: String,
     pub blocks: Vec<Block>,

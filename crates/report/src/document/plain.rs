@@ -7,14 +7,23 @@ use crate::text::line;
 /// For a terminal or a pipe; ends with a line feed.
 pub fn plain(document: &Document) -> String {
     let mut out = String::new();
-    line(&mut out, &document.title);
-    line(&mut out, &"=".repeat(document.title.chars().count()));
+    let title = title(document);
+    line(&mut out, &title);
+    line(&mut out, &"=".repeat(title.chars().count()));
     for block in &document.blocks {
         out.push('\n');
         plain_block(&mut out, block);
     }
     line(&mut out, &format!("\n{}", document.foot));
     out
+}
+
+/// One page has one head.
+fn title(document: &Document) -> String {
+    match document.band.as_str() {
+        "" => document.title.clone(),
+        band => format!("{} · {band}", document.title),
+    }
 }
 
 fn plain_block(out: &mut String, block: &Block) {
@@ -53,7 +62,7 @@ fn plain_block(out: &mut String, block: &Block) {
 /// As GitHub's dialect of Markdown has it; ends with a line feed.
 pub fn markdown(document: &Document) -> String {
     let mut out = String::new();
-    line(&mut out, &format!("# {}", escaped(&document.title)));
+    line(&mut out, &format!("# {}", escaped(&title(document))));
     for block in &document.blocks {
         out.push('\n');
         markdown_block(&mut out, block);
@@ -167,7 +176,12 @@ mod tests {
             ],
             note: None,
         };
-        Document { title: "T".into(), foot: "F".into(), blocks: vec![Block::Table(table)] }
+        Document {
+            title: "T".into(),
+            band: String::new(),
+            foot: "F".into(),
+            blocks: vec![Block::Table(table)],
+        }
     }
 
     #[test]

@@ -271,6 +271,20 @@ fn screen_json_html_and_pdf_of_a_test_show_the_same_figures_to_the_last_digit() 
     }
 }
 
+/// Whoever is shown a single page of it sees what it is not.
+#[test]
+fn every_page_of_a_simulation_says_so_and_none_of_a_measurement() {
+    for (name, is_simulated) in [(FAILING, true), ("rfc6349-lab", false)] {
+        let (documents, _) = Documents::of(name);
+        let pdf = documents.pdf();
+        let pages = pdf.matches("page ").count();
+        assert!(pages > 1, "{name}");
+        let expected = |count: usize| if is_simulated { count } else { 0 };
+        assert_eq!(pdf.matches("SIMULATION").count(), expected(pages), "{name}");
+        assert_eq!(documents.text("html").matches(">SIMULATION<").count(), expected(1), "{name}");
+    }
+}
+
 #[test]
 fn screen_json_html_and_pdf_of_a_burst_test_show_the_same_figures() {
     let (documents, result) = Documents::of("burst-sim");

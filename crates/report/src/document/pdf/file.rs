@@ -43,6 +43,7 @@ struct Places {
 
 pub(super) fn write(mut press: Press, document: &Document) -> Result<Vec<u8>, PdfError> {
     feet(&mut press, &document.foot);
+    bands(&mut press, &document.band);
     let mut numbers = Numbers(0);
     let used = Style::ALL.into_iter().filter(|style| !press.fonts.of(*style).used.is_empty());
     let places = Places {
@@ -89,6 +90,17 @@ fn feet(press: &mut Press, text: &str) {
         press.pages[page].begin_marked_content(Name(b"Artifact"));
         press.words_on(page, (MARGIN, height - 26.0), text, letters);
         press.words_on(page, (right, height - 26.0), &number, letters);
+        press.pages[page].end_marked_content();
+    }
+}
+
+/// The head of each page.
+fn bands(press: &mut Press, text: &str) {
+    let letters = Type::bold(10.0).in_ink(Ink::Brown);
+    let left = (press.size().0 - press.width_of(text, letters)) / 2.0;
+    for page in 0..press.pages.len() {
+        press.pages[page].begin_marked_content(Name(b"Artifact"));
+        press.words_on(page, (left, 26.0), text, letters);
         press.pages[page].end_marked_content();
     }
 }

@@ -119,7 +119,12 @@ mod tests {
 
     fn made(text: &str) -> PdfFile {
         let blocks = vec![Block::Text(text.to_owned())];
-        let document = Document { title: String::from("Test"), foot: String::from("1"), blocks };
+        let document = Document {
+            title: String::from("Test"),
+            band: String::new(),
+            foot: String::from("1"),
+            blocks,
+        };
         pdf(&document, Paper::A4).unwrap()
     }
 
