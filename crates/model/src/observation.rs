@@ -220,6 +220,11 @@ pub struct BurstReport {
 }
 
 impl BurstReport {
+    /// From when the first frame left to when the last one did.
+    pub const fn sent_in(&self) -> Duration {
+        self.sent_until.saturating_sub(self.sent_from)
+    }
+
     /// From the arrival of the first frame to that of the last; `None` where none arrived.
     pub fn arrived_in(&self) -> Option<Duration> {
         self.arrived.last()?.until.checked_sub(self.arrived.first()?.from)

@@ -258,11 +258,8 @@ impl Testbed for LiveTestbed {
             if broken_off.is_empty() {
                 // The far end alone did not hear the other.
                 let at = broken_off_at.since(began).saturating_sub(DEAD_MAN);
-                let silent = DEAD_MAN;
-                broken_off.push(Interruption { began: None, at, silent, is_repeated: true });
-            }
-            for interruption in &mut broken_off {
-                interruption.began = Some(began.since(self.ready));
+                let (silent, began) = (DEAD_MAN, Some(began.since(self.ready)));
+                broken_off.push(Interruption { began, at, silent, is_repeated: true });
             }
             outcome = self.attempt(trial).map(|mut seen| {
                 seen.interruptions.splice(0..0, broken_off);

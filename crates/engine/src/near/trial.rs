@@ -18,6 +18,7 @@ use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
 use crate::end::End;
 use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
+use crate::lease::Silence;
 use crate::os::clock;
 use crate::swarm;
 
@@ -86,7 +87,11 @@ impl LiveTestbed {
     /// The silences of the far end since the last trial.
     pub(super) fn interruptions(&self, began: Time, is_repeated: bool) -> Vec<Interruption> {
         let silences = self.lease.take_silences();
-        silences.iter().map(|silence| silence.seen_from(began, is_repeated)).collect()
+        let seen = |silence: &Silence| Interruption {
+            began: Some(began.since(self.ready)),
+            ..silence.seen_from(began, is_repeated)
+        };
+        silences.iter().map(seen).collect()
     }
 
     fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {

@@ -6,9 +6,9 @@ use fp_model::BurstReport;
 
 /// Pairs of arrivals that draw the line through a burst.
 const PAIRS_MAX: usize = 2000;
-/// By so much more slowly than all frames those come that a queue took before it was full.
+/// Frames that a queue took before it was full come more slowly than all of the burst, by this factor,
 const QUEUED_SLOWER: f64 = 1.3;
-/// And for longer than a receiver often is late.
+/// and for longer than a receiver often is late.
 const QUEUED_S_MIN: f64 = 300e-6;
 
 /// One frame on the curve of arrivals.
@@ -50,7 +50,7 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
     let longer = last.at - first.at - f64::from(last.frame - first.frame) * all;
     let queued = mean_spacing(late).filter(|slot| *slot > QUEUED_SLOWER * all);
     let came = queued.filter(|_| longer > QUEUED_S_MIN).unwrap_or(all);
-    Some(came.max(sent_spacing(burst).unwrap_or(0.0)))
+    Some(came.max(sent_spacing(burst).unwrap_or(0.0))).filter(|slot| *slot > 0.0)
 }
 
 /// The same where a policer or a short queue drops of the burst, by frames that arrived one after the other
@@ -59,29 +59,28 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
 /// chance.
 pub(super) fn spacing_in_runs(burst: &BurstReport, range_s: f64) -> Option<f64> {
     let all = spacing(burst)?;
-    if burst.arrived.windows(2).any(|pair| pair[1].from < pair[0].until) {
-        return Some(all);
+    let (mut lasted_s, mut gaps, mut runs) = (0.0, 0.0, 1.0);
+    for pair in arrivals(burst).windows(2) {
+        let [one, next] = [pair[0], pair[1]];
+        if next.at < one.at {
+            return Some(all);
+        }
+        if next.frame == one.frame + next.count - one.count {
+            lasted_s += next.at - one.at;
+            gaps += f64::from(next.frame - one.frame);
+        } else {
+            runs += 1.0;
+        }
     }
-    let (mut lasted_s, mut gaps, mut runs) = (0.0, 0.0, 0.0);
-    let mut next = None;
-    for run in &burst.arrived {
-        let joined = f64::from(u8::from(next.is_some_and(|(frame, _)| frame == run.first)));
-        let from = next.filter(|(frame, _)| *frame == run.first).map_or(run.from, |(_, at)| at);
-        lasted_s += run.until.saturating_sub(from).as_secs_f64();
-        gaps += f64::from(run.frames - 1) + joined;
-        runs += 1.0 - joined;
-        next = Some((run.first + run.frames, run.until));
-    }
-    let error_s = range_s * libm::sqrt(2.0 * runs) / f64::max(gaps, 1.0);
-    let in_runs = Some(lasted_s / gaps).filter(|_| gaps > 0.0);
-    Some(in_runs.map_or(all, |each| if each - error_s > all { each } else { all }))
+    let in_runs = lasted_s / gaps;
+    let error_s = range_s * libm::sqrt(2.0 * runs) / gaps;
+    Some(if gaps > 0.0 && in_runs - error_s > all { in_runs } else { all })
 }
 
 /// Seconds from one frame of a burst to the next as they left.
 pub(super) fn sent_spacing(burst: &BurstReport) -> Option<f64> {
     let gaps = burst.sent_frames.checked_sub(1).filter(|gaps| *gaps > 0)?;
-    let lasted = burst.sent_until.checked_sub(burst.sent_from)?;
-    Some(lasted.as_secs_f64() / f64::from(gaps)).filter(|each| *each > 0.0)
+    Some(burst.sent_in().as_secs_f64() / f64::from(gaps)).filter(|each| *each > 0.0)
 }
 
 /// Seconds from one frame to the next, lost ones counted.

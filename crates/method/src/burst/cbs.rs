@@ -305,7 +305,7 @@ fn unmarked(burst: &BurstReport) -> u64 {
 
 /// By how many seconds a sender fell behind a line whose frames follow each other every `slot_s`.
 fn behind_the_line(burst: &BurstReport, slot_s: f64) -> f64 {
-    let sent_in = burst.sent_until.saturating_sub(burst.sent_from).as_secs_f64();
+    let sent_in = burst.sent_in().as_secs_f64();
     (sent_in - f64::from(burst.sent_frames.saturating_sub(1)) * slot_s).max(0.0)
 }
 
@@ -318,7 +318,7 @@ pub(super) fn times(seen: &Seen, slot_s: f64, frames_per_burst: u32) -> BurstTim
     let at_line_rate = f64::from(frames_per_burst.saturating_sub(1)) * slot_s;
     BurstTimes {
         at_line_rate: Duration::from_secs_f64(at_line_rate),
-        sent: middle(|burst| burst.sent_until.checked_sub(burst.sent_from)).unwrap_or_default(),
+        sent: middle(|burst| Some(burst.sent_in())).unwrap_or_default(),
         received: middle(BurstReport::arrived_in),
     }
 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use fp_model::{Abort, Direction, LayeredRate, Rate};
+use fp_model::{Abort, Direction, Rate};
 
 use super::discovery::{self, searched};
 use super::port::Port;
@@ -69,15 +69,15 @@ impl First {
         if let Self::Policer(known) = self { Some(known) } else { None }
     }
 
-    /// The rate that passes in this direction, beside the CIR.
-    pub(super) fn rate_step(
+    /// Says which rate passes in this direction, beside the CIR.
+    pub(super) fn say(
         &self,
-        run: &Run<'_>,
+        run: &mut Run<'_>,
         direction: Direction,
         frame_bytes: u32,
-        cir: LayeredRate,
         bidirectional: bool,
-    ) -> RateStep {
+    ) {
+        let Goal::Verify { cir, .. } = run.plan.goal else { return };
         let charged_bytes = f64::from(run.plan.charged_bytes(frame_bytes, cir.layer));
         let (bytes_s, waited) = match self {
             Self::NoPolicer(queue) => (queue.map(|one| one.bytes_s), queue.map(|one| one.waited)),
@@ -102,7 +102,7 @@ impl First {
             Self::NoPolicer(queue) => is_within.filter(|is_within| !is_within || queue.is_none()),
             Self::Open(_) => None,
         };
-        RateStep {
+        run.report.steps.push(Step::Rate(RateStep {
             direction,
             bidirectional,
             frame_bytes,
@@ -113,7 +113,7 @@ impl First {
             waited,
             is_known: !matches!(self, Self::Open(_)),
             pass,
-        }
+        }));
     }
 }
 
@@ -155,10 +155,11 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
         let excess = bps_l2 * charged_bytes / bytes - cir.rate.as_bps() as f64;
         excess * lasts_s > 8.0 * cbs_bytes as f64
     };
+    let bytes_s = |bps_l2: Bounds| bps_l2.scaled(charged_bytes / bytes / 8.0);
     let queue = |bps_l2: Bounds, waited: Duration| {
         let is_as_slow =
             bps_l2.estimate * charged_bytes / bytes < (1.0 + AS_SLOW) * cir.rate.as_bps() as f64;
-        let bytes_s = bps_l2.scaled(charged_bytes / bytes / 8.0);
+        let bytes_s = bytes_s(bps_l2);
         (is_as_slow || would_show(bps_l2.estimate, HELD_S))
             .then_some(First::NoPolicer(Some(Queue { bytes_s, waited })))
     };
@@ -184,15 +185,12 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
                 offset_bytes: charge.offset(),
             }))
         }
-        (Discovered::NoPolicer { .. } | Discovered::Unknown { .. }, _) => None,
-    };
-    let bytes_s = match &found.found {
-        Discovered::Unknown { rate_bps } => Some(rate_bps.scaled(charged_bytes / bytes / 8.0)),
-        Discovered::NoPolicer { .. } | Discovered::Policer { .. } | Discovered::Shaper { .. } => {
-            None
+        (Discovered::Unknown { rate_bps }, _) => {
+            Some(First::Open(Open { quiet, bytes_s: Some(bytes_s(*rate_bps)) }))
         }
+        (Discovered::NoPolicer { .. }, _) => None,
     };
-    Ok(said.unwrap_or(First::Open(Open { quiet, bytes_s })))
+    Ok(said.unwrap_or(First::Open(Open { quiet, bytes_s: None })))
 }
 
 /// For how long the line's rate is offered to a bucket that was sold: half as long again as takes to empty
@@ -207,17 +205,4 @@ fn empties(
     let excess_bps = 8.0 * charged_bytes / port.slot_s(frame_bytes) - cir.as_bps() as f64;
     let empty_s = 8.0 * cbs_bytes as f64 / excess_bps.max(1.0);
     MOST.max(Duration::from_secs_f64((1.5 * empty_s).min(EMPTIES_MAX_S)))
-}
-
-/// Says which rate passes in one direction.
-pub(super) fn say(
-    run: &mut Run<'_>,
-    first: &First,
-    direction: Direction,
-    frame_bytes: u32,
-    bidirectional: bool,
-) {
-    let Goal::Verify { cir, .. } = run.plan.goal else { return };
-    let step = first.rate_step(run, direction, frame_bytes, cir, bidirectional);
-    run.report.steps.push(Step::Rate(step));
 }

@@ -1,8 +1,8 @@
 //! Bursts against a policer: the CBS test, the policing test and the discovery of an unknown one.
 //!
 //! The CBS test sends bursts of the CBS. The policing test sends about twice the CBS after a pause
-//! that fills the bucket. Discovery sends bursts that empty a bucket of any size, at two frame
-//! lengths and several rates.
+//! that fills the bucket. Discovery sends trains that empty a full bucket, at two frame lengths; the other
+//! two tests begin with it.
 
 mod arithmetic;
 mod arrivals;
@@ -122,7 +122,7 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
                     cbs::test(run, &looked, *frame_bytes)?;
                 }
                 for (port, first) in &looked {
-                    first::say(run, first, port.direction, lengths.measuring, looked.len() > 1);
+                    first.say(run, port.direction, lengths.measuring, looked.len() > 1);
                 }
                 for frame_bytes in &lengths.tested {
                     policing::test(run, &looked, *frame_bytes)?;
@@ -150,7 +150,7 @@ fn policed_ports(
     for mut port in lines {
         let first = first::look(run, &mut port, lengths)?;
         if matches!(first, First::NoPolicer(_)) {
-            first::say(run, &first, port.direction, lengths.measuring, is_both);
+            first.say(run, port.direction, lengths.measuring, is_both);
         } else {
             kept.push((port, first));
         }

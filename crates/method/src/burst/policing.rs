@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Abort, BurstReport, BurstSpacing, BurstsLoad, Direction, LayeredRate};
+use fp_model::{Abort, BurstSpacing, BurstsLoad, Direction, LayeredRate};
 
 use super::cbs::{Count, REPEATS, times};
 use super::first::First;
@@ -34,7 +34,8 @@ pub(super) fn test(
         .map(|looked| Planned::new(run, looked, cir, cbs_bytes, [frame_bytes, charged_bytes]))
         .collect();
     let directions: Vec<Direction> = looked.iter().map(|(port, _)| port.direction).collect();
-    let offer = |planned: &Planned<'_>| Offer { direction: planned.direction, load: planned.load };
+    let offer =
+        |planned: &Planned<'_>| Offer { direction: planned.port.direction, load: planned.load };
     let offers: Vec<Offer> = planned.iter().map(offer).collect();
     let name = format!("policing, {}: frames of {frame_bytes} bytes", names(&directions));
     let idle = refill_time(cir.rate, cbs_bytes);
@@ -43,12 +44,11 @@ pub(super) fn test(
         let seen = run.bursts(name.clone(), &offers, idle)?;
         trials += 1;
         let tolerance = run.plan.tolerance_percent;
-        let judge = |(planned, seen): (&Planned<'_>, &Seen)| PolicingStep {
-            bidirectional: offers.len() > 1,
-            trials,
-            ..planned.judge(seen, tolerance)
-        };
-        let steps: Vec<PolicingStep> = planned.iter().zip(&seen).map(judge).collect();
+        let steps: Vec<PolicingStep> = planned
+            .iter()
+            .zip(&seen)
+            .map(|(planned, seen)| planned.judge(seen, tolerance, offers.len() > 1, trials))
+            .collect();
         if trials > REPEATS || steps.iter().all(|step| step.flaw.is_none()) {
             break steps;
         }
@@ -60,8 +60,7 @@ pub(super) fn test(
 /// The bursts of one frame length in one direction.
 struct Planned<'a> {
     load: BurstsLoad,
-    direction: Direction,
-    slot_s: f64,
+    port: &'a Port,
     first: &'a First,
     frame_bytes: u32,
     charged_bytes: f64,
@@ -99,14 +98,19 @@ impl<'a> Planned<'a> {
             rate_l1: port.pace(frames, frame_bytes),
             spacing: BurstSpacing::Apart,
         };
-        let direction = port.direction;
-        Self { load, direction, slot_s, first, frame_bytes, charged_bytes, cir, cbs_bytes }
+        Self { load, port, first, frame_bytes, charged_bytes, cir, cbs_bytes }
     }
 
     /// The depth is that of the trains, which were slower than the line, so that no queue in front of the
     /// policer or behind it has a say. Where they did not tell, bursts that pass whole are no policer's,
     /// and others may have met anything.
-    fn judge(&self, seen: &Seen, tolerance_percent: f64) -> PolicingStep {
+    fn judge(
+        &self,
+        seen: &Seen,
+        tolerance_percent: f64,
+        bidirectional: bool,
+        trials: u32,
+    ) -> PolicingStep {
         let count = Count::of(seen);
         let known = self.first.known();
         let estimate = known.map(|known| known.depth_bytes(self.frame_bytes, self.charged_bytes));
@@ -127,8 +131,8 @@ impl<'a> Planned<'a> {
         let frame_bytes = u64::from(self.frame_bytes);
         let bursts = seen.report.bursts.len() as u32;
         PolicingStep {
-            direction: self.direction,
-            bidirectional: false,
+            direction: self.port.direction,
+            bidirectional,
             frame_bytes: self.frame_bytes,
             cir: self.cir,
             configured_burst_bytes: self.cbs_bytes,
@@ -137,10 +141,10 @@ impl<'a> Planned<'a> {
             frames_sent: count.sent,
             frames_received: count.unmarked,
             bursts,
-            times: times(seen, self.slot_s, self.load.frames_per_burst),
+            times: times(seen, self.port.slot_s(self.frame_bytes), self.load.frames_per_burst),
             estimate,
             deviation_percent: estimate.map(|bounds| percent(bounds.estimate)),
-            trials: 1,
+            trials,
             flaw,
             pass: verdict,
         }
@@ -149,14 +153,15 @@ impl<'a> Planned<'a> {
     /// Whether the sender was so slow that the policer as configured lets every burst through, but
     /// for a frame.
     fn is_within_policer(&self, seen: &Seen) -> bool {
-        let lasted = |burst: &BurstReport| burst.sent_until.saturating_sub(burst.sent_from);
-        seen.report.bursts.iter().all(|burst| self.fits_policer(lasted(burst).as_secs_f64()))
+        let bursts = &seen.report.bursts;
+        bursts.iter().all(|burst| self.fits_policer(burst.sent_in().as_secs_f64()))
     }
 
-    /// Whether the policer as configured lets a burst through that takes so long, or as long as on the line.
+    /// Whether the policer as configured lets a burst through whole that takes this time, or the time that
+    /// it takes on the line if that is longer.
     fn fits_policer(&self, lasted_s: f64) -> bool {
         let frames = f64::from(self.load.frames_per_burst - 1);
-        let lasted_s = lasted_s.max(frames * self.slot_s);
+        let lasted_s = lasted_s.max(frames * self.port.slot_s(self.frame_bytes));
         let won_bytes = self.cir.rate.as_bps() as f64 / 8.0 * lasted_s;
         frames * self.charged_bytes <= self.cbs_bytes as f64 + won_bytes
     }

@@ -21,7 +21,7 @@ const HOST_FRAMES_S: f64 = 2e6;
 /// line: it is never idle, and its queue grows slowly.
 const QUEUED_FRAMES: f64 = 600.0;
 const PACE_MIN: f64 = 1.02;
-/// An emulated network may be late by so much of the time that a burst takes.
+/// An emulated network may be late by this share of the time that a burst takes.
 const LATE_SHARE_MAX: f64 = 0.05;
 
 /// A port of the network under test, as bursts show it.
@@ -42,7 +42,7 @@ impl Port {
         f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0 / self.line_bps
     }
 
-    /// For a burst of so many frames; `None` where the host may send as fast as it can.
+    /// For a burst of this number of frames; `None` where the host may send as fast as it can.
     pub(super) fn pace(&self, frames: u32, frame_bytes: u32) -> Option<Rate> {
         let queued = f64::from(frames) * (1.0 - 1.0 / (self.slot_s(frame_bytes) * HOST_FRAMES_S));
         let faster = 1.0 + QUEUED_FRAMES / f64::from(frames.max(1));
@@ -58,10 +58,11 @@ impl Port {
     /// differ by up to `range_s`, may have stretched a burst by. A line is no faster than frames left.
     pub(super) fn bound(&mut self, frame_bytes: u32, came_bps: f64, range_s: f64) {
         self.line_bps = self.line_bps.max(came_bps);
-        let least_s = self.slot_s(frame_bytes) - range_s / f64::from(LINE_FRAMES - 1);
-        let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
-        let fastest_bps = if least_s > 0.0 { on_the_line / least_s } else { f64::INFINITY };
-        self.fastest_bps = fastest_bps.min(self.sent_bps).max(self.line_bps);
+        let lasted_s = self.slot_s(frame_bytes) * f64::from(LINE_FRAMES - 1);
+        let at_line_rate = 1.0 - range_s / lasted_s;
+        let sent_bps = self.sent_bps.max(self.line_bps);
+        let stretched = at_line_rate * sent_bps > self.line_bps;
+        self.fastest_bps = if stretched { self.line_bps / at_line_rate } else { sent_bps };
     }
 
     pub(super) const fn line(&self, frame_bytes: u32) -> Line {
@@ -88,13 +89,12 @@ pub(super) fn lines(
     let seen = unspoilt(run, &format!("line rate, {}", names(directions)), &offers)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
     let port = |(direction, seen): (&Direction, Seen)| {
-        let bursts = seen.report.bursts.iter();
-        let slots = bursts.filter_map(spacing);
-        let left = seen.report.bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
-        // Of frames that hardly one arrives of each burst the line is as fast as they left.
-        let has_come = seen.report.bursts.iter().any(|burst| burst.received_frames > 0);
+        let bursts = &seen.report.bursts;
+        let came = median(bursts.iter().filter_map(spacing).collect());
+        let left = bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
+        // Where hardly one frame of a burst arrives, the line counts as fast as they left.
+        let has_come = bursts.iter().any(|burst| burst.received_frames > 0);
         let as_left = Some(left).filter(|left| has_come && left.is_finite());
-        let came = median(slots.filter(|slot| *slot > 0.0).collect());
         let slot_s = came.or(as_left).ok_or_else(|| {
             Abort::Lost(format!(
                 "{direction}: none of {} frames of {frame_bytes} bytes arrived, though \
@@ -109,8 +109,8 @@ pub(super) fn lines(
     directions.iter().zip(seen).map(port).collect()
 }
 
-/// What bursts show that no emulated network has spoilt: one that is late lets frames go in clumps,
-/// faster than any line, or late ones slower. Of several tries the one that was least late.
+/// The bursts of the try in which an emulated network was least late: one that is late lets frames go
+/// together, faster than any line, or late ones slower.
 fn unspoilt(run: &mut Run<'_>, name: &str, offers: &[Offer]) -> Result<Vec<Seen>, Abort> {
     let mut best = run.bursts(String::from(name), offers, Duration::ZERO)?;
     for _ in 0..REPEATS {

@@ -191,35 +191,41 @@ impl Fates {
 
     /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
     fn pass(&self, frames_s: f64, b: f64, lost: Lost, slack: f64) -> Way {
-        let (mut deficit, mut before) = (0.0_f64, 0.0);
         let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
+        self.refill(frames_s, |deficit, fate, late| match fate {
+            Fate::Arrived => {
+                *deficit += 1.0;
+                way.granted += 1;
+                let slack = slack + frames_s * late;
+                if *deficit > b + slack {
+                    way.owed += *deficit - (b + slack);
+                    *deficit = b + slack;
+                }
+                way.least = way.least.max(*deficit - slack);
+            }
+            Fate::Missing if *deficit + 1.0 <= b - slack => {
+                way.lost += 1;
+                way.granted += 1;
+                if lost == Lost::Behind {
+                    *deficit += 1.0;
+                    way.least = way.least.max(*deficit - slack);
+                }
+            }
+            Fate::Missing => way.below = way.below.min(*deficit + 1.0 + slack),
+            Fate::Elsewhere => {}
+        });
+        way
+    }
+
+    /// Shows `meets` each frame with by how late it came, and what a bucket of this rate lacks of being full
+    /// then: what frames take is added to that, and it falls from one to the next.
+    fn refill(&self, frames_s: f64, mut meets: impl FnMut(&mut f64, Fate, f64)) {
+        let (mut deficit, mut before) = (0.0_f64, 0.0);
         for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
             deficit = (deficit - frames_s * (at - before)).max(0.0);
             before = *at;
-            match fate {
-                Fate::Arrived => {
-                    deficit += 1.0;
-                    way.granted += 1;
-                    let slack = slack + frames_s * late;
-                    if deficit > b + slack {
-                        way.owed += deficit - (b + slack);
-                        deficit = b + slack;
-                    }
-                    way.least = way.least.max(deficit - slack);
-                }
-                Fate::Missing if deficit + 1.0 <= b - slack => {
-                    way.lost += 1;
-                    way.granted += 1;
-                    if lost == Lost::Behind {
-                        deficit += 1.0;
-                        way.least = way.least.max(deficit - slack);
-                    }
-                }
-                Fate::Missing => way.below = way.below.min(deficit + 1.0 + slack),
-                Fate::Elsewhere => {}
-            }
+            meets(&mut deficit, *fate, *late);
         }
-        way
     }
 
     /// The bucket with a rate within `rates` that explains the train best. Between two frames of a
@@ -300,20 +306,15 @@ impl Fates {
     /// The depths that a bucket of this rate may have which refused every missing frame: at least the
     /// first, less than the second. There is none where the first is greater.
     fn depths(&self, frames_s: f64) -> (f64, f64) {
-        let (mut deficit, mut before, mut least, mut below) =
-            (0.0_f64, 0.0, 0.0_f64, f64::INFINITY);
-        for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
-            deficit = (deficit - frames_s * (at - before)).max(0.0);
-            before = *at;
-            match fate {
-                Fate::Arrived => {
-                    deficit += 1.0;
-                    least = least.max(deficit - frames_s * late);
-                }
-                Fate::Missing => below = below.min(deficit + 1.0),
-                Fate::Elsewhere => {}
+        let (mut least, mut below) = (0.0_f64, f64::INFINITY);
+        self.refill(frames_s, |deficit, fate, late| match fate {
+            Fate::Arrived => {
+                *deficit += 1.0;
+                least = least.max(*deficit - frames_s * late);
             }
-        }
+            Fate::Missing => below = below.min(*deficit + 1.0),
+            Fate::Elsewhere => {}
+        });
         (least, below)
     }
 

@@ -1,20 +1,23 @@
 //! The search for the bottleneck of one direction: what limits it, at which rate, and what is lost
 //! and delayed below it.
 
+mod terms;
+
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport,
-    Load, Observation, Pace, PacketLayout, Rate, Step as PaceStep, Timing, Trial,
+    Abort, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Observation, Pace,
+    Rate, Step as PaceStep, Timing, Trial,
 };
 
 use super::offers::{Counts, Offers, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
 use super::train::Train;
 use crate::path::{mismatch, settle};
+pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
 /// No lower rate is tried: at this one a frame takes a tenth of a second.
@@ -69,57 +72,6 @@ const DENSER: u32 = 3;
 const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
 const TOLERATED: f64 = 0.001;
-
-/// How well the rate of the bottleneck has to be known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Precision {
-    /// The rate is a result.
-    Result,
-    /// A later fit finds the rate: the search says what kind the bottleneck is, its loss and delay,
-    /// and its rate to a few percent.
-    Start,
-}
-
-/// What is searched, and with what.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Search {
-    pub(crate) direction: Direction,
-    pub(crate) family: Family,
-    pub(crate) dscp: Dscp,
-    pub(crate) vlan_tags: u8,
-    pub(crate) frame_bytes: u32,
-    pub(crate) rtt: Duration,
-    /// No more is offered; layer 2.
-    pub(crate) limit_l2: f64,
-    /// What the provider sold, if that is known; layer 2.
-    pub(crate) sold_l2: Option<f64>,
-    /// The part of a train that measures lasts as long, if need be longer.
-    pub(crate) trial: Option<Duration>,
-    /// For no longer is a bucket emptied: a deeper one is not found.
-    pub(crate) empties: Duration,
-    pub(crate) precision: Precision,
-}
-
-impl Search {
-    /// Addresses, type, tags and FCS around an IP packet.
-    pub(crate) const fn framing_bytes(&self) -> u32 {
-        PacketLayout::ETHERNET_L2_OVERHEAD + PacketLayout::VLAN_TAG_BYTES * self.vlan_tags as u32
-    }
-}
-
-/// What limits a direction, in rates of layer 2.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Limits {
-    Found(Estimate, Quiet),
-    /// All passed, at this rate.
-    NotReached(f64),
-    /// Between what came through at last and what was too much.
-    Unknown {
-        bps: f64,
-        at_least: f64,
-        at_most: f64,
-    },
-}
 
 pub(crate) struct Finder<'a> {
     run: &'a mut dyn Offers,

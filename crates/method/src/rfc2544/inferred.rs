@@ -13,7 +13,7 @@ use fp_model::{Abort, Direction, FramesLoad, Layer, Observation, Rate, Testbed, 
 use super::line::Line;
 use super::offer::Drain;
 use super::report::FrameRate;
-use super::{Run, Way};
+use super::{Plan, Run, Way};
 use crate::burst::discovery;
 use crate::burst::{Bounds, Charge, Discovered, Discovery, ON_THE_LINE};
 use crate::infer::offers::{Counts, Offers};
@@ -269,18 +269,13 @@ pub(super) fn infer(
 
 fn search(run: &Run<'_>, direction: Direction, line: Line, frame_bytes: u32) -> Search {
     let most = FrameRate { frame_bytes, rate_l1: line.most() };
+    let Plan { family, dscp, vlan_tags, .. } = *run.plan;
     Search {
-        direction,
-        family: run.plan.family,
-        dscp: run.plan.dscp,
-        vlan_tags: run.plan.vlan_tags,
-        frame_bytes,
-        rtt: run.rtt,
+        vlan_tags,
         limit_l2: most.at(Layer::L2).as_bps() as f64,
-        sold_l2: None,
-        trial: None,
         empties: EMPTIES,
         precision: Precision::Result,
+        ..Search::of(direction, (family, dscp), frame_bytes, run.rtt)
     }
 }
 

@@ -6,7 +6,7 @@ use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout};
 
 use super::{Bottleneck, LimitKind, Run, Source, Step};
 use crate::infer::rate::{Estimate, Kind, Quiet, whole};
-use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
+use crate::infer::search::{Finder, Limits, Precision, Search};
 
 const UDP_HEADER_BYTES: u32 = 8;
 
@@ -53,17 +53,11 @@ fn measured(
     let at_l2 = |rate: LayeredRate| packet.convert(rate, Layer::L2).as_bps() as f64;
     let sold = plan.sold();
     let search = Search {
-        direction,
-        family: plan.family,
-        dscp: plan.dscp,
-        vlan_tags: 0,
-        frame_bytes: packet.frame_bytes,
-        rtt,
         limit_l2: at_l2(plan.rate_limit),
         sold_l2: sold.map(at_l2),
         trial: plan.trial,
-        empties: MOST,
         precision: Precision::Result,
+        ..Search::of(direction, (plan.family, plan.dscp), packet.frame_bytes, rtt)
     };
     let mut finder = Finder::new(run, search);
     let limits = match (finder.find(), sold) {

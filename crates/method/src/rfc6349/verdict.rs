@@ -8,8 +8,8 @@ use core::time::Duration;
 use fp_model::{Abort, Layer, Rate, RttSummary, Sender, Timing};
 
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
+use crate::rounded;
 use crate::verdict::{Check, Reason, Status, Verdict};
-use crate::{metrics, rounded};
 
 /// Of the frames or packets of a run, lost in the tester itself.
 const TESTER_LOSS_PERCENT_MAX: f64 = 1.0;
@@ -512,7 +512,7 @@ fn deep_queue(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
         step.direction,
         100.0 * step.window_fraction,
         rtt.as_secs_f64() * 1e3,
-        metrics::grade(waited)
+        step.buffer_delay_grade()?
     );
     Some(Reason { code: "deep_queue", text, step: Some(place) })
 }

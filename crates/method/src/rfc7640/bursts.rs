@@ -241,8 +241,7 @@ fn is_as_planned(report: &BurstsReport, Offer { load, late_max, .. }: &Offer) ->
     let on_the_line = u64::from(load.frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
     let planned = rate_l1.time_for(on_the_line * u64::from(load.frames_per_burst - 1));
     let limit = planned.mul_f64(SLOWER_MAX) + SLOWER_SPARE;
-    let lasted = |burst: &BurstReport| burst.sent_until.saturating_sub(burst.sent_from);
-    let slow = report.bursts.iter().filter(|burst| lasted(burst) > limit).count();
+    let slow = report.bursts.iter().filter(|burst| burst.sent_in() > limit).count();
     slow as f64 <= SLOW_BURSTS_SHARE_MAX * report.bursts.len() as f64
 }
 
@@ -298,7 +297,7 @@ fn stateless(
 /// run of arrivals the frames arrive evenly, as far as is known.
 fn delays(burst: &BurstReport) -> impl Iterator<Item = Duration> {
     let last = burst.sent_frames.saturating_sub(1);
-    let lasted = burst.sent_until.saturating_sub(burst.sent_from);
+    let lasted = burst.sent_in();
     let sent_from = burst.sent_from;
     let sent_at = move |frame: u32| sent_from + part(lasted, frame.min(last), last);
     arrivals(burst).map(move |(frame, at)| at.saturating_sub(sent_at(frame)))

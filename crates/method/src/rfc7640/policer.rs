@@ -10,9 +10,9 @@ use fp_model::{Abort, BurstReport, BurstsReport, Direction, FramesLoad, PacketLa
 
 use super::bursts::{Offer, Outcome, interval, whole_prefix};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
-use super::{Hunt, HuntTrial, PolicerPlan, PolicerStep, Run, Stateless, Step};
+use super::{Hunt, HuntTrial, Plan, PolicerPlan, PolicerStep, Run, Stateless, Step};
 use crate::burst::{Bounds, discovery};
-use crate::infer::search::{Limits, MOST, Precision, Search};
+use crate::infer::search::{Limits, Search};
 
 /// The RFC's recommendation.
 pub(super) const EXCESS_BYTES: u64 = 1000;
@@ -150,12 +150,12 @@ pub(super) fn whole_prefix_of(outcomes: &[Outcome]) -> Option<u32> {
 /// The rate within bursts at layer 2, median of all bursts: as sent, or as received where
 /// everything arrived and a line on the way made it slower.
 pub(super) fn burst_rate(run: &Run<'_>, outcomes: &[Outcome]) -> Option<Rate> {
-    median_rate(run, outcomes, |burst| Some(received_in(burst)?.max(sent_in(burst)?)))
+    median_rate(run, outcomes, |burst| Some(received_in(burst)?.max(burst.sent_in())))
 }
 
 /// The rate within bursts as they were sent.
 pub(super) fn sent_rate(run: &Run<'_>, outcomes: &[Outcome]) -> Option<Rate> {
-    median_rate(run, outcomes, sent_in)
+    median_rate(run, outcomes, |burst| Some(burst.sent_in()))
 }
 
 fn median_rate(
@@ -173,10 +173,6 @@ fn median_rate(
     let mut rates: Vec<Rate> = bursts.filter_map(rate).collect();
     rates.sort_unstable();
     rates.get(rates.len() / 2).copied()
-}
-
-fn sent_in(burst: &BurstReport) -> Option<Duration> {
-    burst.sent_until.checked_sub(burst.sent_from)
 }
 
 /// Nothing where frames are missing: they may be the last ones.
@@ -226,25 +222,13 @@ struct Looked {
 
 impl Looked {
     fn at(run: &mut Run<'_>, direction: Direction) -> Result<Self, Abort> {
-        let frame_bytes = run.plan.frame_bytes;
+        let Plan { family, dscp, frame_bytes, line_rate_l1, .. } = *run.plan;
         let share_l2 =
             f64::from(frame_bytes) / f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
-        let line_rate_l1 = run.plan.line_rate_l1;
-        let search = Search {
-            direction,
-            family: run.plan.family,
-            dscp: run.plan.dscp,
-            vlan_tags: 0,
-            frame_bytes,
-            rtt: run.baseline_rtt,
-            limit_l2: line_rate_l1
-                .map_or(discovery::LIMIT_L2, |rate_l1| rate_l1.as_bps() as f64 * share_l2),
-            sold_l2: None,
-            trial: None,
-            empties: MOST,
-            precision: Precision::Start,
-        };
-        let shortest = FramesLoad::least_frame_bytes(run.plan.family, search.vlan_tags);
+        let search = Search::of(direction, (family, dscp), frame_bytes, run.baseline_rtt);
+        let paced_l2 = line_rate_l1.map(|rate_l1| rate_l1.as_bps() as f64 * share_l2);
+        let search = Search { limit_l2: paced_l2.unwrap_or(search.limit_l2), ..search };
+        let shortest = FramesLoad::least_frame_bytes(family, search.vlan_tags);
         let (found, limits, _) = discovery::look(run, search, shortest)?;
         let line_l2 = Rate::bps((found.line_l1.as_bps() as f64 * share_l2) as u64);
         Ok(Self {
@@ -313,7 +297,7 @@ mod tests {
             arrived: vec![run],
             ..BurstReport::default()
         };
-        assert_eq!((sent_in(&burst), received_in(&burst)), (Some(micros(50)), Some(micros(100))));
+        assert_eq!((burst.sent_in(), received_in(&burst)), (micros(50), Some(micros(100))));
         let lossy = BurstReport { received_frames: 10, ..burst };
         assert_eq!(received_in(&lossy), Some(Duration::ZERO));
     }

@@ -1,14 +1,14 @@
 //! The steps of a burst test in JSON.
 
 use fp_method::burst::{
-    Bounds, BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep,
-    SecondBucket, Step,
+    BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, SecondBucket,
+    Step,
 };
 use fp_model::Direction;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::ms;
 use super::path::path_mtu;
+use super::{add, bounds, ms};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
@@ -94,14 +94,12 @@ fn policing(step: &PolicingStep) -> Value {
         "frames_received": step.frames_received,
         "frames_lost": step.frames_lost(),
         "bursts": step.bursts,
-        "estimated_cbs_bytes": step.estimate.map(|bounds| bounds.estimate),
-        "estimated_cbs_bytes_at_least": step.estimate.map(|bounds| bounds.at_least),
-        "estimated_cbs_bytes_at_most": step.estimate.map(|bounds| bounds.at_most),
         "deviation_percent": step.deviation_percent,
         "trials": step.trials,
         "flaw": step.flaw.map(|flaw| flaw.to_string()),
         "pass": step.pass,
     });
+    add(&mut fields, bounds("estimated_cbs_bytes", step.estimate.as_ref()));
     add(&mut fields, times(&step.times));
     fields
 }
@@ -141,8 +139,8 @@ fn found(found: &Discovered) -> Value {
                 "excess_shown_from_cbs_bytes": alone.map(|alone| alone.shown_from_bytes),
                 "excess_shown_filled_within_ms": alone.map(|alone| ms(alone.filled_within)),
             });
-            add(&mut fields, bounds("cir_bps", cir_bps));
-            add(&mut fields, bounds("cbs_bytes", cbs_bytes));
+            add(&mut fields, bounds("cir_bps", Some(cir_bps)));
+            add(&mut fields, bounds("cbs_bytes", Some(cbs_bytes)));
             add(&mut fields, self::charge(charge));
             fields
         }
@@ -152,14 +150,14 @@ fn found(found: &Discovered) -> Value {
                 "delay_ms": ms(*delay),
                 "loss_percent": loss_percent,
             });
-            add(&mut fields, bounds("rate_bps", rate_bps));
-            add(&mut fields, bounds("bucket_bytes", bucket_bytes));
+            add(&mut fields, bounds("rate_bps", Some(rate_bps)));
+            add(&mut fields, bounds("bucket_bytes", Some(bucket_bytes)));
             add(&mut fields, self::charge(charge));
             fields
         }
         Discovered::Unknown { rate_bps } => {
             let mut fields = json!({"found": "unknown"});
-            add(&mut fields, bounds("rate_bps", rate_bps));
+            add(&mut fields, bounds("rate_bps", Some(rate_bps)));
             fields
         }
     }
@@ -170,35 +168,19 @@ fn charge(charge: &Charge) -> Value {
         "charged_layer": charge.layer.map(|(layer, _)| layer),
         "charged_offset_bytes": charge.layer.map(|(_, offset)| offset),
     });
-    add(&mut fields, bounds("measured_offset_bytes", &charge.offset_bytes));
+    add(&mut fields, bounds("measured_offset_bytes", Some(&charge.offset_bytes)));
     fields
 }
 
 fn second_bucket(bucket: &SecondBucket) -> Value {
     let mut fields = json!({"dscp": bucket.dscp, "eir_bps": null, "ebs_bytes": null});
     if let Some(rate) = &bucket.rate_bps {
-        add(&mut fields, bounds("eir_bps", rate));
+        add(&mut fields, bounds("eir_bps", Some(rate)));
     }
     if let Some(depth) = &bucket.depth_bytes {
-        add(&mut fields, bounds("ebs_bytes", depth));
+        add(&mut fields, bounds("ebs_bytes", Some(depth)));
     }
     fields
-}
-
-/// A quantity under its name, the interval around it under the name with an ending.
-fn bounds(name: &str, bounds: &Bounds) -> Value {
-    let fields = [
-        (String::from(name), json!(bounds.estimate)),
-        (format!("{name}_at_least"), json!(bounds.at_least)),
-        (format!("{name}_at_most"), json!(bounds.at_most)),
-    ];
-    Value::Object(fields.into_iter().collect::<Map<_, _>>())
-}
-
-fn add(fields: &mut Value, more: Value) {
-    if let (Value::Object(fields), Value::Object(more)) = (fields, more) {
-        fields.extend(more);
-    }
 }
 
 fn direction(direction: Direction, bidirectional: bool) -> String {

@@ -13,9 +13,10 @@ mod y1564;
 
 use std::time::Duration;
 
+use fp_method::burst::Bounds;
 use fp_method::verdict::{self, Check, Reason};
 use fp_model::{Clocks, Evidence, HostFacts, Sample};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub use fields::{StepFields, step_fields};
 pub use schema::result_schema;
@@ -94,6 +95,23 @@ fn clocks(evidence: &[Evidence]) -> Value {
         "error_us": error.as_nanos() as f64 / 1e3,
         "trials": known().count(),
     })
+}
+
+/// A quantity under its name, the interval around it under the name with an ending; nothing under either
+/// where it is not known.
+fn bounds(name: &str, bounds: Option<&Bounds>) -> Value {
+    let fields = [
+        (String::from(name), json!(bounds.map(|bounds| bounds.estimate))),
+        (format!("{name}_at_least"), json!(bounds.map(|bounds| bounds.at_least))),
+        (format!("{name}_at_most"), json!(bounds.map(|bounds| bounds.at_most))),
+    ];
+    Value::Object(fields.into_iter().collect::<Map<_, _>>())
+}
+
+fn add(fields: &mut Value, more: Value) {
+    if let (Value::Object(fields), Value::Object(more)) = (fields, more) {
+        fields.extend(more);
+    }
 }
 
 fn reason(reason: &Reason) -> Value {

@@ -9,8 +9,8 @@ use fp_method::rfc7640::{
 use fp_model::Rate;
 use serde_json::{Value, json};
 
-use super::ms;
 use super::path::baseline_rtt;
+use super::{add, bounds, ms};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
@@ -24,7 +24,7 @@ pub(super) fn step(step: &Step) -> Value {
 }
 
 fn policer(step: &PolicerStep) -> Value {
-    json!({
+    let mut fields = json!({
         "name": "rfc7640_policer",
         "direction": step.direction,
         "frame_bytes": step.frame_bytes,
@@ -37,10 +37,9 @@ fn policer(step: &PolicerStep) -> Value {
         "excess": step.excess.as_ref().map(stateless),
         "hunt": hunt(&step.hunt),
         "bsa_bytes": step.hunt.bsa_bytes,
-        "depth_estimate_bytes": step.depth.map(|depth| depth.estimate),
-        "depth_estimate_bytes_at_least": step.depth.map(|depth| depth.at_least),
-        "depth_estimate_bytes_at_most": step.depth.map(|depth| depth.at_most),
-    })
+    });
+    add(&mut fields, bounds("depth_estimate_bytes", step.depth.as_ref()));
+    fields
 }
 
 fn queue(step: &QueueStep) -> Value {

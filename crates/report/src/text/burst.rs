@@ -95,17 +95,15 @@ fn refill(step: &RateStep) -> String {
         _ if step.is_known => String::from("nothing was dropped"),
         _ => String::from("what limits, if anything does, is not known"),
     };
-    if !step.is_known {
-        return format!("\nunknown limit   {:<9} {measured}", step.direction);
-    }
-    match step.waited {
-        Some(waited) => format!(
-            "\nshaper passes   {:<9} {measured}; what exceeds it waits up to {}",
-            step.direction,
-            duration(waited)
-        ),
-        None => format!("\npolicer passes  {:<9} {measured}", step.direction),
-    }
+    let what = match step.waited {
+        _ if !step.is_known => "unknown limit",
+        Some(_) => "shaper passes",
+        None => "policer passes",
+    };
+    let waited = step.waited.map_or_else(String::new, |waited| {
+        format!("; what exceeds it waits up to {}", duration(waited))
+    });
+    format!("\n{what:<15} {:<9} {measured}{waited}", step.direction)
 }
 
 fn policing(step: &PolicingStep) -> String {

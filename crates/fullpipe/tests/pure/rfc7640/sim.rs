@@ -43,10 +43,10 @@ fn shaper(report: &Report) -> &ShaperStep {
     }
 }
 
-/// Of the depth of a bucket where nothing is lost by chance.
+/// The interval of a depth, as a share of it, where nothing is lost by chance.
 const WIDTH: f64 = 0.01;
 
-/// To one half of this share of the depth.
+/// The interval holds the depth, and is no wider than this share of it.
 fn expect_depth(step: &PolicerStep, cbs_bytes: f64, width: f64, named: &str) {
     let depth = step.depth.unwrap();
     // Times are of whole nanoseconds: a bucket is known to a byte.

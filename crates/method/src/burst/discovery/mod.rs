@@ -18,19 +18,17 @@ use fp_model::{
 };
 
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
-use super::{Bounds, Charge, Discovered, Discovery, Lengths, Run, Step};
+use super::{Bounds, Charge, Discovered, Discovery, Lengths, Plan, Run, Step};
 use crate::infer::bucket::Within;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
-use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
+use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
 use crate::path::{mismatch, settle};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
 /// How long they may take on a path that is not known yet.
 const LINE_LASTS: Duration = Duration::from_millis(700);
-/// The fastest rate that is looked for, in bit/s of layer 2.
-pub(crate) const LIMIT_L2: f64 = 1e10;
 /// Frames per second that a host still sends in time.
 const SHORT_FRAMES_S: f64 = 150_000.0;
 const SHORT_FRAME: u32 = 128;
@@ -62,19 +60,8 @@ pub(super) fn discover(
 
 /// Of a direction about which nothing is known.
 pub(super) fn searched(run: &Run<'_>, direction: Direction, frame_bytes: u32) -> Search {
-    Search {
-        direction,
-        family: run.plan.family,
-        dscp: run.plan.dscp,
-        vlan_tags: run.plan.vlan_tags,
-        frame_bytes,
-        rtt: run.rtt,
-        limit_l2: LIMIT_L2,
-        sold_l2: None,
-        trial: None,
-        empties: MOST,
-        precision: Precision::Start,
-    }
+    let Plan { family, dscp, vlan_tags, .. } = *run.plan;
+    Search { vlan_tags, ..Search::of(direction, (family, dscp), frame_bytes, run.rtt) }
 }
 
 /// What stands in one direction, by frames of the length that `search` has and by shorter ones, of
@@ -95,11 +82,10 @@ pub(crate) fn look(
         queued,
         quiet: None,
         line: None,
-        slot: None,
+        slot_in_runs: None,
     };
     look.line = look.line()?;
     let line_slot = look.line.as_ref().and_then(spacing);
-    look.slot = line_slot;
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
     if let Limits::Found(found, _) = &limits {
@@ -140,8 +126,9 @@ struct Look<'a> {
     quiet: Option<Quiet>,
     /// Frames that the sender did not hold back.
     line: Option<BurstReport>,
-    /// Seconds from one of the longest frames to the next on the slowest line, as far as that is known.
-    slot: Option<f64>,
+    /// Seconds from one of the longest frames to the next on the slowest line, where a policer drops some of
+    /// them, as far as that is known.
+    slot_in_runs: Option<f64>,
 }
 
 /// A train of frames of one length, faster than what limits, after a pause.
@@ -248,7 +235,7 @@ impl Look<'_> {
         let [.., (_, packet), (_, wire)] = self.layers();
         let [packet, wire] = [packet, wire].map(f64::from);
         let long = f64::from(self.search.frame_bytes);
-        let slot = self.slot.unwrap_or(0.0);
+        let slot = self.slot_in_runs.unwrap_or(0.0);
         let least = policer::FASTER_LEAST / policer::BELOW_THE_LINE;
         let share = least * frames_s * slot * (long + packet) / (long + wire);
         if share < 1.0 { libm::ceil((wire * share - packet) / (1.0 - share)) } else { long }

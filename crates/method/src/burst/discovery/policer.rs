@@ -84,11 +84,10 @@ struct Measured {
 impl Look<'_> {
     pub(super) fn policer(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
-        let line_slot = self.slot;
         let in_runs = |line: &BurstReport| spacing_in_runs(line, quiet.range);
-        self.slot = self.line.as_ref().and_then(in_runs);
+        self.slot_in_runs = self.line.as_ref().and_then(in_runs);
         let frames_s = found.bps / (8.0 * long_bytes);
-        let line = self.slot.map_or(f64::INFINITY, |slot| 1.0 / slot);
+        let line = self.slot_in_runs.map_or(f64::INFINITY, |slot| 1.0 / slot);
         let held = 1.5 * found.held + 5.0;
         let Some(long) =
             self.measure(self.search.frame_bytes, frames_s, held, line, true, quiet)?
@@ -101,7 +100,6 @@ impl Look<'_> {
                 Kind::Queue => {
                     let delay = super::seconds(long.waited.0);
                     let kind = Kind::Queue;
-                    self.slot = line_slot;
                     return self.queue(&Estimate { kind, delay, ..*found }, quiet);
                 }
                 Kind::Unknown => return Ok(unknown(found)),
@@ -125,7 +123,7 @@ impl Look<'_> {
     fn slot(&self, frame_bytes: u32) -> f64 {
         let on_the_line = |bytes: u32| f64::from(bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
         let longest = on_the_line(self.search.frame_bytes);
-        self.slot.map_or(0.0, |slot| slot * on_the_line(frame_bytes) / longest)
+        self.slot_in_runs.map_or(0.0, |slot| slot * on_the_line(frame_bytes) / longest)
     }
 
     /// A train of frames that meets a full bucket and empties it; `None` where none could.
