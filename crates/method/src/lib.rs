@@ -8,6 +8,7 @@ extern crate alloc;
 mod amount;
 pub mod back_to_back;
 pub mod bdp;
+mod bounds;
 pub mod burst;
 pub mod capacity;
 mod conservation;
@@ -40,5 +41,6 @@ mod watched;
 pub mod y1564;
 
 pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};
+pub use bounds::Bounds;
 pub use number::Number;
 pub use rounded::{rounded, signed};

@@ -151,24 +151,43 @@ fn policing(step: Fields<'_>) -> Option<String> {
     Some(format!("CBS {found} B{ends} for {configured} B sold"))
 }
 
+/// The bottleneck that a TCP step met.
+fn limit_of<'a>(step: Option<Fields<'a>>, steps: &[Fields<'a>]) -> Option<Fields<'a>> {
+    let direction = step.map_or("", |step| step.word("flow_direction"));
+    let is_met = |step: &Fields<'_>| {
+        step.word("name") == "bottleneck" && step.word("direction") == direction
+    };
+    steps.iter().copied().find(is_met)
+}
+
+/// The longest burst that a policer lets pass, as far as that is known, and the one that it would have to.
+fn too_shallow(needed_bytes: f64, limit: Option<Fields<'_>>) -> String {
+    let needed = amount_whole(needed_bytes);
+    match limit.and_then(|limit| limit.number("burst_bytes")) {
+        Some(burst) if burst < needed_bytes => {
+            format!("policer too shallow: CBS {}, needs {needed}", amount_whole(burst))
+        }
+        Some(_) | None => format!("policer too shallow, needs a CBS of {needed}"),
+    }
+}
+
+/// Bytes in whole kB, from ten MB on in MB.
+fn amount_whole(bytes: f64) -> String {
+    if bytes < 1e7 { format!("{:.0} kB", bytes / 1e3) } else { format!("{:.1} MB", bytes / 1e6) }
+}
+
 /// The main reason in a few words; a reason that says nothing beyond the figure says nothing here.
 fn why(reason: Fields<'_>, step: Option<Fields<'_>>, steps: &[Fields<'_>]) -> Option<String> {
     let text = match reason.word("code") {
         "throughput_met" | "policer_as_configured" | "cbs_outside_tolerance" => return None,
         "throughput_low_retransmissions" => {
             match step.and_then(|step| step.number("needed_cbs_bytes")) {
-                Some(bytes) => {
-                    format!("policer too shallow, needs a CBS of {:.0} kB", bytes / 1e3)
-                }
+                Some(bytes) => too_shallow(bytes, limit_of(step, steps)),
                 None => String::from("segments were lost"),
             }
         }
         "bottleneck_below_sold" => {
-            let direction = step.map_or("", |step| step.word("flow_direction"));
-            let limit = steps.iter().copied().find(|step| {
-                step.word("name") == "bottleneck" && step.word("direction") == direction
-            });
-            format!("the path has {}", limit.map(bottleneck)?)
+            format!("the path has {}", limit_of(step, steps).map(bottleneck)?)
         }
         "throughput_low_delay" => String::from("windows wait elsewhere than at the bottleneck"),
         "throughput_low_unexplained" => {

@@ -7,7 +7,7 @@ use super::{
     Figure, Right, Said, State, compared, direction_of, exact_bytes, lost_at_any_rate, number,
     reasons, steps, text,
 };
-use crate::facts::{DirectionFacts, Facts, HOST_L1_BPS, Kind, wavers, windows_bytes};
+use crate::facts::{Bucket, DirectionFacts, Facts, HOST_L1_BPS, Kind, wavers, windows_bytes};
 use crate::network::Network;
 
 /// A bottleneck above this share of the highest rate that the search offers may count as not reached:
@@ -76,7 +76,18 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     };
     let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way.loss));
     let rate = compared("bottleneck", said, Right::within(way.rate_bps(0), way.right));
-    [rate, kind].into_iter().chain(loss).collect()
+    let burst = way.bucket.as_ref().and_then(|bucket| longest_burst(way, bucket, step));
+    [rate, kind].into_iter().chain(loss).chain(burst).collect()
+}
+
+/// Whatever they held when a burst came, buckets let no longer one pass than they can hold. Bytes of frames
+/// are as many at another layer but for a few of each.
+fn longest_burst(way: &DirectionFacts, bucket: &Bucket, step: &Value) -> Option<Figure> {
+    let said = Said::of(step, "burst_bytes")?;
+    let frame_bytes = f64::from(way.frame_bytes);
+    let truth = bucket.cbs_bytes + bucket.ebs_bytes;
+    let to = truth * (1.0 + 18.0 / frame_bytes);
+    Some(Right { truth, from: 0.0, to, grain: frame_bytes }.judged("burst", said).bound())
 }
 
 /// A bottleneck's rate in frames like those of the truth, whatever layer it is given at.

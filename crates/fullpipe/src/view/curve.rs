@@ -12,7 +12,7 @@ const SLOTS_MAX: usize = 2400;
 pub(crate) enum Quantity {
     #[default]
     Throughput,
-    SentAgain,
+    Retransmitted,
     RoundTrip,
     Missing,
     Active,
@@ -20,7 +20,7 @@ pub(crate) enum Quantity {
 
 impl Quantity {
     pub(crate) const ALL: [Self; 5] =
-        [Self::Throughput, Self::SentAgain, Self::RoundTrip, Self::Missing, Self::Active];
+        [Self::Throughput, Self::Retransmitted, Self::RoundTrip, Self::Missing, Self::Active];
 }
 
 /// All flows of a direction in one slot of time, from the start of the run's first trial.
@@ -51,7 +51,9 @@ impl Slot {
                 let seconds = (self.until - self.from).as_secs_f64();
                 (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
             }
-            Quantity::SentAgain => share(self.sent_again_bytes?, self.sent_bytes?).or(Some(0.0)),
+            Quantity::Retransmitted => {
+                share(self.sent_again_bytes?, self.sent_bytes?).or(Some(0.0))
+            }
             Quantity::RoundTrip => {
                 let (sum, flows) = self.round_trips;
                 (flows > 0).then(|| sum / f64::from(flows))

@@ -46,14 +46,14 @@ const HELP: &str = "\
 q, Esc, Ctrl-C   end the run; what was measured is kept
                  (once more: end at once)
 Tab, Shift-Tab   another curve
-1 … 5            throughput, sent again, round trip, missing, active
+1 … 5            throughput, retransmitted, round trip, missing, active
 Left, Right      the trial, the last minute, the whole run
 Up, Down         earlier and later steps
 ? or h           this page, and back
 
 Times below the curves are those of trials, one after the
-other. 'Sent again' is what TCP had to repeat. 'Missing' are
-frames that were sent in this trial and have not arrived.";
+other. 'Missing' are frames that were sent in this trial and
+have not arrived.";
 
 /// Draws all of it.
 pub(crate) fn draw(frame: &mut Frame<'_>, view: &View, now: Time, palette: Palette) {
@@ -181,8 +181,8 @@ fn figures_of(view: &View, place: usize, layer: &str) -> String {
     if let Some(seconds) = slot.value(Quantity::RoundTrip) {
         text += &format!(", RTT {}", duration(Duration::from_secs_f64(seconds)));
     }
-    if let Some(share) = slot.value(Quantity::SentAgain) {
-        text += &format!(", {share:.2} % sent again");
+    if let Some(share) = slot.value(Quantity::Retransmitted) {
+        text += &format!(", {share:.2} % retransmitted");
     }
     if let Some(share) = slot.value(Quantity::Missing) {
         text += &format!(", {share:.3} % missing");

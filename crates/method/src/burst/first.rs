@@ -8,7 +8,8 @@ use fp_model::{Abort, Direction, Rate};
 use super::discovery::{self, searched};
 use super::port::Port;
 use super::verdict::within;
-use super::{Bounds, Charge, Discovered, Goal, Lengths, ON_THE_LINE, RateStep, Run, Step};
+use super::{Charge, Discovered, Goal, Lengths, ON_THE_LINE, RateStep, Run, Step};
+use crate::bounds::Bounds;
 use crate::infer::rate::{Estimate, Quiet};
 use crate::infer::search::{Limits, MOST, Search};
 

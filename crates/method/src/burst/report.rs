@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use fp_model::{Direction, Dscp, Layer, LayeredRate, PacketLayout, Rate};
 
+use crate::bounds::Bounds;
 use crate::path::PathMtu;
 use crate::verdict;
 
@@ -153,41 +154,6 @@ pub struct PolicingStep {
 impl PolicingStep {
     pub const fn frames_lost(&self) -> u64 {
         self.frames_sent.saturating_sub(self.frames_received)
-    }
-}
-
-/// A quantity with the interval in which it is sure to lie.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounds {
-    pub estimate: f64,
-    pub at_least: f64,
-    pub at_most: f64,
-}
-
-impl Bounds {
-    pub(crate) const fn exactly(value: f64) -> Self {
-        Self { estimate: value, at_least: value, at_most: value }
-    }
-
-    pub(crate) fn scaled(&self, by: f64) -> Self {
-        let Self { estimate, at_least, at_most } = *self;
-        Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }
-    }
-
-    /// `of` at a value between the bounds, and the least and the most at their ends: `of` rises or falls
-    /// all the way.
-    pub(crate) fn through(&self, of: impl Fn(f64) -> f64) -> Self {
-        let (one, other) = (of(self.at_least), of(self.at_most));
-        Self { estimate: of(self.estimate), at_least: one.min(other), at_most: one.max(other) }
-    }
-
-    /// A product of two positive quantities.
-    pub(crate) fn times(&self, by: &Self) -> Self {
-        Self {
-            estimate: self.estimate * by.estimate,
-            at_least: self.at_least * by.at_least,
-            at_most: self.at_most * by.at_most,
-        }
     }
 }
 

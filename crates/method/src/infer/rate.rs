@@ -15,6 +15,7 @@ use core::time::Duration;
 use fp_model::Rate;
 
 use super::train::{CERTAIN, CLOCK_STEP, CLOCKS_APART, Mean, Slice, Through, Train, scatter};
+use crate::bounds::Bounds;
 
 /// The second part of a train, relative to the rate.
 pub(crate) const OVER: f64 = 1.4;
@@ -64,6 +65,8 @@ pub(crate) struct Estimate {
     pub(crate) drops: bool,
     /// Frames that what forgives held, at least, as far as it was seen.
     pub(crate) held: f64,
+    /// The longest burst that a policer lets pass, in bits of layer 2.
+    pub(crate) burst: Option<Bounds>,
     /// The third part came through more slowly than the second: something was still emptying.
     pub(crate) draining: bool,
     /// The third part was no overload.
@@ -225,6 +228,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         waits: (waits.end.mean, waits.end.error),
         drops,
         held: (held.mean - held.error).max(0.0) / train.frame_bits,
+        burst: None,
         draining,
         too_slow: !busy,
         falling: falling || FINE * expected_bps > 1.25 * bps,
@@ -403,10 +407,18 @@ impl Estimate {
         waits: (0.0, f64::INFINITY),
         drops: true,
         held: 0.0,
+        burst: None,
         draining: false,
         too_slow: false,
         falling: false,
     };
+
+    /// A train far above the rate fills queues wherever there are some.
+    pub(crate) fn doubt_a_queue(&mut self) {
+        if self.falling && self.kind == Kind::Queue {
+            self.kind = Kind::Unknown;
+        }
+    }
 
     /// With what came through of denser frames, where that is more. Says whether it certainly was.
     pub(crate) fn raise(&mut self, through: &Through, quiet: &Quiet) -> bool {
@@ -423,6 +435,25 @@ impl Estimate {
         self.at_most = self.at_most.max(at_most);
         is_more
     }
+}
+
+/// The longest burst that a policer lets pass, in bits of what came beyond its rate, by a train at one
+/// rate far above it. `None` where nothing was refused.
+///
+/// It is what the bucket held when the train began, and all that it can hold if it was full: of two
+/// buckets, one that wins its tokens slowly may not have been. A frame that waited in front of the bucket
+/// met it later than planned, when it had won more.
+pub(crate) fn burst(train: &Train, found: &Estimate, quiet: &Quiet) -> Option<Bounds> {
+    let (held, at) = most_forgiven(train, found.bps, train.whole().end - 1);
+    let lost = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
+    let counted = train.frame_bits * (train.each + COVERS * lost);
+    let won = |bps: f64| (bps - found.bps) * at.due;
+    let at_least = held - won(found.at_most) - counted - found.at_most * train.range;
+    let at_most = held - won(found.at_least) + counted;
+    // When a frame is refused, tokens for a part of it are left.
+    let estimate = held + train.frame_bits / 2.0;
+    let was_refused = train.loss(train.settled(train.steps() - 1)) > quiet.loss_at_most();
+    was_refused.then_some(Bounds { estimate, at_least: at_least.max(0.0), at_most })
 }
 
 /// Where the most had come through beyond a rate.

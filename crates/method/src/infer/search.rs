@@ -14,7 +14,7 @@ use fp_model::{
 };
 
 use super::offers::{Counts, Offers, Stream};
-use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
 use super::train::Train;
 use crate::path::{mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
@@ -59,8 +59,11 @@ const TRAINS: u32 = 6;
 /// How many times a quiet trial is offered at most while the queue that an overload left still empties
 /// in it: at half the rate, a second of it empties half a second of queue.
 const QUIETER: u32 = 3;
-/// How long a line is overloaded to empty a bucket that may hide behind it.
+/// How long a line is overloaded to see what its queue holds,
 const HOLDS: f64 = 2.0 / 3.0;
+/// and how long it is then kept busy to empty a bucket that may hide behind it, where the rate is a result:
+/// in five seconds one of a second at its rate, whose rate is five sixths of the line's.
+const KEEPS_BUSY: Duration = Duration::from_secs(3);
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
 const DENSE: f64 = 8.0;
@@ -68,6 +71,10 @@ const DENSE: f64 = 8.0;
 const DENSE_FRAMES: f64 = 150.0;
 /// How many times the dense frames are offered anew when more came than was known.
 const DENSER: u32 = 3;
+/// Frames of a train that shows the longest burst: this many times those that it was seen to hold at
+/// least, which half of them empty in any case, and those of the smallest one.
+const EMPTIES: f64 = 4.0;
+const BURST_FRAMES: f64 = 20.0;
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
@@ -110,11 +117,10 @@ struct Overload {
 
 /// What came of offering more than a line carries for long.
 enum Held {
-    Queue(Estimate),
+    /// The rate stayed as it was; with how long the queue delays.
+    Stood(Estimate),
     /// After a while less came through, at this rate.
-    Fell {
-        rate: f64,
-    },
+    Fell { rate: f64 },
 }
 
 impl<'a> Finder<'a> {
@@ -184,10 +190,10 @@ impl<'a> Finder<'a> {
             known = Some((found, at_half));
             if found.draining {
                 drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
-            } else if found.kind == Kind::Queue && !has_held {
+            } else if self.may_hide_a_bucket(&found) && !has_held {
                 has_held = true;
                 match self.hold(&found, &at_half)? {
-                    Held::Queue(found) => known = Some((found, at_half)),
+                    Held::Stood(found) => known = Some((found, at_half)),
                     Held::Fell { rate } => {
                         over = Overload { offered: FINE * found.bps, rate, ..over };
                         (drain, known, quiet) = (self.search.empties, None, None);
@@ -202,6 +208,7 @@ impl<'a> Finder<'a> {
             over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
         }
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
+        found.doubt_a_queue();
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
             return Ok(unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
@@ -209,6 +216,7 @@ impl<'a> Finder<'a> {
         // The fit of a bucket sends dense frames anyway.
         if found.kind != Kind::Queue && self.search.precision == Precision::Result {
             self.offer_densely(&mut found, &quiet)?;
+            self.offer_a_burst(&mut found, &quiet)?;
         }
         Ok(Limits::Found(found, quiet))
     }
@@ -223,6 +231,12 @@ impl<'a> Finder<'a> {
             || offered >= self.limit
     }
 
+    /// Whether what was found is no policer for certain, and the train was near enough to its rate.
+    fn may_hide_a_bucket(&self, found: &Estimate) -> bool {
+        let is_unclear = self.search.precision == Precision::Result && found.kind == Kind::Unknown;
+        !found.falling && (found.kind == Kind::Queue || is_unclear)
+    }
+
     /// Whether a later fit can begin with this: nothing waits, and the rate is known though it was
     /// offered far above it.
     fn is_a_start(&self, found: &Estimate) -> bool {
@@ -234,17 +248,25 @@ impl<'a> Finder<'a> {
     fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
         let rate = (OVER * found.bps).min(self.limit);
         let lasts = self.search.empties.mul_f64(HOLDS);
-        let steps = [PaceStep { rate: whole(rate), lasts }];
-        let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
+        let busy = match self.search.precision {
+            Precision::Result => KEEPS_BUSY,
+            Precision::Start => Duration::ZERO,
+        };
+        let just_above = (FINE * found.bps).min(self.limit);
+        let steps = drained(rate, lasts, [(just_above, busy)]);
+        let queued = lasts.mul_f64(OVER - 1.0) + busy.mul_f64(FINE - 1.0);
+        let stream = self.sound(&steps, queued, "bottleneck, held")?;
         let train = self.told(&stream, &steps)?;
         let slices = train.whole().end;
         let last = slices * 3 / 4..slices;
         if let Some(rate) = train.fell(last.clone(), found, quiet) {
             return Ok(Held::Fell { rate });
         }
-        let drops = found.drops || train.loss(last.clone()) > quiet.loss() + 0.08;
-        let delay = found.delay.max(train.waits(last, quiet));
-        Ok(Held::Queue(Estimate { drops, delay, ..*found }))
+        let step = train.step(0);
+        let filled = step.end - step.len() / 4..step.end;
+        let drops = found.drops || train.loss(filled.clone()) > quiet.loss() + 0.08;
+        let delay = found.delay.max(train.waits(filled, quiet));
+        Ok(Held::Stood(Estimate { drops, delay, ..*found }))
     }
 
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
@@ -270,6 +292,20 @@ impl<'a> Finder<'a> {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
+    /// slices in which its frames are counted are fine.
+    fn offer_a_burst(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
+        if found.kind != Kind::Policer {
+            return Ok(());
+        }
+        let rate = (DENSE * found.bps).min(self.limit);
+        let frames = EMPTIES * found.held + BURST_FRAMES;
+        let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
+        let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
+        found.burst = burst(&self.told(&stream, &steps)?, found, quiet);
         Ok(())
     }
 
@@ -582,7 +618,7 @@ fn drained<const N: usize>(
     drain: Duration,
     parts: [(f64, Duration); N],
 ) -> Vec<PaceStep> {
-    let first = (offered, drain);
-    let all = [first].into_iter().filter(|(_, lasts)| !lasts.is_zero()).chain(parts);
+    let all = [(offered, drain)].into_iter().chain(parts);
+    let all = all.filter(|(_, lasts)| !lasts.is_zero());
     all.map(|(rate, lasts)| PaceStep { rate: whole(rate), lasts }).collect()
 }

@@ -102,6 +102,7 @@ fn with_loss(bottleneck: Bottleneck, found: &Estimate, quiet: &Quiet) -> Bottlen
     Bottleneck {
         overload_delay: Some(found.delay),
         overload_drops: found.drops,
+        burst_bytes: found.burst.map(|bits| bits.scaled(1.0 / 8.0)),
         base_loss: quiet.loss(),
         base_loss_within: Some(quiet.loss_within()),
         ..bottleneck
@@ -136,5 +137,6 @@ fn of_rates(
         base_loss_within: None,
         overload_delay: None,
         overload_drops: false,
+        burst_bytes: None,
     }
 }

@@ -11,6 +11,7 @@ use fp_model::{
 };
 
 use super::steady::Settled;
+use crate::bounds::Bounds;
 use crate::metrics;
 use crate::path::{BaselineRtt, PathMtu};
 use crate::verdict;
@@ -49,6 +50,8 @@ pub struct Bottleneck {
     pub overload_delay: Option<Duration>,
     /// Frames were dropped by then, so that a queue was full.
     pub overload_drops: bool,
+    /// The longest burst that a policer let pass, at layer 2: what its buckets hold, at least.
+    pub burst_bytes: Option<Bounds>,
 }
 
 impl Bottleneck {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use fp_model::{Direction, Dscp, Rate, RttSummary};
 
 use super::Device;
-use crate::burst::Bounds;
+use crate::bounds::Bounds;
 pub use crate::path::BaselineRtt;
 use crate::verdict;
 

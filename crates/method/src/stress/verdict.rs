@@ -227,7 +227,7 @@ fn remarks(place: usize, step: &StressStep) -> Vec<Reason> {
     }));
     if counted.bad_checksums > 0 {
         let text = format!(
-            "{} packets arrived spoilt: their checksums were wrong, and they were sent again",
+            "{} packets arrived with wrong checksums and were retransmitted",
             counted.bad_checksums
         );
         found.push(reason("bad_checksums", text));

@@ -5,7 +5,7 @@ use fp_model::Rate;
 use super::named;
 use crate::document::Fact;
 use crate::stored::fields::Fields;
-use crate::text::{base_loss, rate};
+use crate::text::{base_loss, longest_burst, rate};
 
 /// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
 pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
@@ -49,7 +49,13 @@ fn bottleneck(step: Fields<'_>) -> Fact {
     let layer = step.word("layer");
     let found = match (step.word("source"), step.word("kind")) {
         ("given", _) => String::from("given, not measured"),
-        (_, "policer") => String::from("a policer: what exceeds it is dropped at once"),
+        (_, "policer") => {
+            let burst = ["burst_bytes", "burst_bytes_at_least", "burst_bytes_at_most"];
+            let [bytes, least, most] = burst.map(|field| step.number(field));
+            let burst =
+                bytes.zip(least).zip(most).map(|((bytes, least), most)| [bytes, least, most]);
+            format!("a policer: what exceeds it is dropped at once{}", longest_burst(burst))
+        }
         (_, "queue") => {
             let waits = step.milliseconds("overload_delay_ms");
             match step.flag("overload_drops") {

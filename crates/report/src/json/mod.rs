@@ -13,7 +13,7 @@ mod y1564;
 
 use std::time::Duration;
 
-use fp_method::burst::Bounds;
+use fp_method::Bounds;
 use fp_method::verdict::{self, Check, Reason};
 use fp_model::{Clocks, Evidence, HostFacts, Sample};
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use fp_model::{Layer, Rate};
 use serde_json::{Value, json};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{ms, sample};
+use super::{add, bounds, ms, sample};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
@@ -18,7 +18,7 @@ pub(super) fn step(step: &Step) -> Value {
 
 fn bottleneck(limit: &Bottleneck) -> Value {
     let at = |layer| limit.rate_at(layer).as_bps();
-    json!({
+    let mut fields = json!({
         "name": "bottleneck",
         "direction": limit.direction,
         "rate_bps": limit.limit.rate.as_bps(),
@@ -40,7 +40,9 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         "base_loss_percent_at_most": limit.base_loss_within.map(|(_, most)| 100.0 * most),
         "overload_delay_ms": limit.overload_delay.map(ms),
         "overload_drops": limit.overload_drops,
-    })
+    });
+    add(&mut fields, bounds("burst_bytes", limit.burst_bytes.as_ref()));
+    fields
 }
 
 //= rfc6349 5.2

@@ -1,10 +1,10 @@
 //! The screen of a burst test: the tables of the CBS test and the policing test, what was discovered.
 
 use fp_method::burst::{
-    Alone, Bounds, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, Report,
+    Alone, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, Report,
     SecondBucket, Step,
 };
-use fp_method::signed;
+use fp_method::{Bounds, signed};
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::path_mtu;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
-pub(crate) use rfc6349::base_loss;
+pub(crate) use rfc6349::{base_loss, longest_burst};
 pub use sparkline::sparkline;
 pub use stress::connections;
 

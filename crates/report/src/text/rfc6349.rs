@@ -7,7 +7,7 @@ use fp_method::rounded;
 use fp_model::{Direction, Layer, LayeredRate, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{beside, duration, grouped, line, mark, rate, rate_within, unknown};
+use super::{amount, beside, duration, grouped, line, mark, rate, rate_within, unknown};
 
 /// With it a row fits 80 columns.
 const BAR_CELLS: usize = 13;
@@ -32,7 +32,11 @@ fn path(out: &mut String, steps: &[Step]) {
 fn bottleneck(limit: &Bottleneck) -> String {
     let found = match (limit.source, limit.kind) {
         (Source::Given, _) => String::from("given"),
-        (Source::Measured, LimitKind::Policer) => String::from("a policer, drops the excess"),
+        (Source::Measured, LimitKind::Policer) => {
+            let burst =
+                limit.burst_bytes.map(|bytes| [bytes.estimate, bytes.at_least, bytes.at_most]);
+            format!("a policer, drops the excess{}", longest_burst(burst))
+        }
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
             match limit.overload_drops {
@@ -59,6 +63,14 @@ fn bottleneck(limit: &Bottleneck) -> String {
         rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other)),
         if loss.is_empty() { loss } else { format!("\n{:<26}{loss}", "") }
     )
+}
+
+/// The longest burst that a policer let pass, with the least and the most.
+pub(crate) fn longest_burst(bytes: Option<[f64; 3]>) -> String {
+    bytes.map_or_else(String::new, |bytes| {
+        let [burst, least, most] = bytes.map(|bytes| amount(bytes.round() as u64));
+        format!("; passes a burst of {burst} ({least} … {most})")
+    })
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.

@@ -72,7 +72,7 @@ pub(super) fn draw(
 const fn title(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::Throughput => "Throughput received   (download: line, upload: dots)",
-        Quantity::SentAgain => "Sent again by TCP, share of what was sent",
+        Quantity::Retransmitted => "Retransmitted, share of what was sent",
         Quantity::RoundTrip => "Round trip, as the senders measure it",
         Quantity::Missing => "Frames missing, share of those sent in the trial",
         Quantity::Active => "Active TCP connections",
@@ -82,7 +82,7 @@ const fn title(quantity: Quantity) -> &'static str {
 const fn nothing(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::Throughput => "nothing was received yet",
-        Quantity::SentAgain | Quantity::RoundTrip | Quantity::Active => {
+        Quantity::Retransmitted | Quantity::RoundTrip | Quantity::Active => {
             "no TCP connection has told anything yet"
         }
         Quantity::Missing => "no frames were sent at a rate yet",
@@ -93,7 +93,7 @@ const fn nothing(quantity: Quantity) -> &'static str {
 const fn least(quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Throughput => 1000.0,
-        Quantity::SentAgain | Quantity::Missing => 0.1,
+        Quantity::Retransmitted | Quantity::Missing => 0.1,
         Quantity::RoundTrip => 0.0001,
         Quantity::Active => 1.0,
     }
@@ -111,7 +111,7 @@ fn shown(quantity: Quantity, value: f64) -> String {
     match quantity {
         _ if value == 0.0 => String::from("0"),
         Quantity::Throughput => rate(Rate::bps(value as u64)),
-        Quantity::SentAgain | Quantity::Missing => format!("{value:.2} %"),
+        Quantity::Retransmitted | Quantity::Missing => format!("{value:.2} %"),
         Quantity::RoundTrip => duration(std::time::Duration::from_secs_f64(value)),
         // Half of an odd axis is no whole number.
         Quantity::Active if value.fract() > 0.0 => format!("{value:.1}"),

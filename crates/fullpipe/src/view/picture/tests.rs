@@ -92,10 +92,10 @@ fn the_screen_of_120_by_40_has_room_for_more_curves() {
 fn figures_are_those_of_the_last_whole_slot_with_their_layer() {
     // 900,000 bytes in 0.2 s are 36 Mbit/s, 250,000 are 10; 20,000 of 1,000,000 are 2 %.
     let text = drawn(&view(), 80, 24);
-    let download = "↓ download 36.00 Mbit/s (l4), RTT 58.00 ms, 2.00 % sent again";
+    let download = "↓ download 36.00 Mbit/s (l4), RTT 58.00 ms, 2.00 % retransmitted";
     assert!(text.contains(download), "{text}");
     assert!(
-        text.contains("↑ upload   10.00 Mbit/s (l4), RTT 58.00 ms, 0.00 % sent again"),
+        text.contains("↑ upload   10.00 Mbit/s (l4), RTT 58.00 ms, 0.00 % retransmitted"),
         "{text}"
     );
     assert!(text.contains("[########--------] 2.0 s left"), "{text}");

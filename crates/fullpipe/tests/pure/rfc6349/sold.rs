@@ -5,7 +5,9 @@ use std::time::Duration;
 use fp_method::rfc6349::{self, Bottleneck, LimitKind, Plan, Report, Step};
 use fp_method::verdict::Status;
 use fp_model::{Family, Layer, LayeredRate, Rate};
-use fp_net::path::{Aqm, LinkSpec, PathSpec, PoliceSpec, QueueLimit, QueueSpec, ShapeSpec};
+use fp_net::path::{
+    Aqm, LinkSpec, LossSpec, PathSpec, PoliceSpec, QueueLimit, QueueSpec, ShapeSpec,
+};
 use fp_net::sim::SimTestbed;
 
 const RTTS_US: [u64; 9] = [20, 500, 1000, 2000, 5000, 10_000, 20_000, 54_000, 150_000];
@@ -35,14 +37,18 @@ fn policer(rtt: Duration) -> LinkSpec {
     LinkSpec { line_rate, police, delay: rtt / 2, ..LinkSpec::default() }
 }
 
-fn tested(link: &LinkSpec, sold: Option<(u64, Layer)>) -> Report {
-    let path = PathSpec {
+fn both_ways(link: &LinkSpec) -> PathSpec {
+    PathSpec {
         name: "ladder".into(),
         description: String::new(),
         near_to_far: vec![link.clone()],
         far_to_near: vec![link.clone()],
         gateway: None,
-    };
+    }
+}
+
+fn tested(link: &LinkSpec, sold: Option<(u64, Layer)>) -> Report {
+    let path = both_ways(link);
     let cir = sold.map(|(kbps, layer)| LayeredRate { rate: Rate::bps(1000 * kbps), layer });
     let plan = Plan { cir, measures_beside_cir: cir.is_some(), ..Plan::new(Family::Ipv4, 1500) };
     let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, 1));
@@ -137,6 +143,55 @@ fn a_path_of_more_than_was_sold_passes_and_is_offered_no_more_than_four_times_th
         assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict.reasons);
         for limit in bottlenecks(&report) {
             assert_eq!(limit.kind, kind, "{megabits} Mbit/s: {limit:?}");
+        }
+    }
+}
+
+/// A bucket that fills while the path rests between two trials lets as long a burst pass as it holds.
+#[test]
+fn the_longest_burst_that_a_policer_passes_is_what_it_holds() {
+    for (seed, cbs_bytes) in [(1, 20_000), (2, 64_000), (3, 275_000)] {
+        for every in [None, Some(500)] {
+            let loss = every.map(LossSpec::Every);
+            let police = Some(PoliceSpec::single_bucket(Rate::mbps(40), cbs_bytes));
+            let delay = Duration::from_millis(27);
+            let line_rate = Some(Rate::mbps(1000));
+            let link = LinkSpec { line_rate, police, delay, loss, ..LinkSpec::default() };
+            let path = both_ways(&link);
+            let plan = Plan::new(Family::Ipv4, 1500);
+            let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, seed));
+            end.unwrap();
+            for limit in bottlenecks(&report) {
+                let burst = limit.burst_bytes.unwrap();
+                let truth = cbs_bytes as f64;
+                assert!(
+                    (burst.at_least..=burst.at_most).contains(&truth)
+                        && burst.at_most - burst.at_least < 0.02 * truth + 6.0 * 1518.0,
+                    "{cbs_bytes} bytes, one of {every:?} lost: {burst:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The first look finds the tester's own line, whose queue grows while the policer behind it drops: a
+/// queue that drops is full, and grows no more.
+#[test]
+fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
+    let queue = Some(QueueSpec { limit: QueueLimit::Packets(100_000), aqm: Aqm::Fifo });
+    for (line_kbps, cir_kbps, cbs_bytes) in
+        [(10_000, 3_436, 224_263), (100_000, 8_694, 2_267_000), (100_000, 24_381, 974_769)]
+    {
+        let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
+        let line_rate = Some(Rate::bps(1000 * line_kbps));
+        let delay = Duration::from_micros(130);
+        let link = LinkSpec { line_rate, queue, police, delay, ..LinkSpec::default() };
+        let report = tested(&link, None);
+        for limit in bottlenecks(&report) {
+            let l2 = limit.rate_at(Layer::L2).as_bps() as f64;
+            let truth = 1000.0 * cir_kbps as f64;
+            assert_eq!(limit.kind, LimitKind::Policer, "{cbs_bytes} bytes: {limit:?}");
+            assert!((l2 / truth - 1.0).abs() < 0.01, "{l2} of {truth}");
         }
     }
 }

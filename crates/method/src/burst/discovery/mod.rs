@@ -18,7 +18,8 @@ use fp_model::{
 };
 
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
-use super::{Bounds, Charge, Discovered, Discovery, Lengths, Plan, Run, Step};
+use super::{Charge, Discovered, Discovery, Lengths, Plan, Run, Step};
+use crate::bounds::Bounds;
 use crate::infer::bucket::Within;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};

@@ -32,6 +32,7 @@ fn limit(kind: LimitKind) -> Bottleneck {
         base_loss_within: None,
         overload_delay: None,
         overload_drops: false,
+        burst_bytes: None,
     }
 }
 

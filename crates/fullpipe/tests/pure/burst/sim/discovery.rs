@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use fp_method::burst::{self, Bounds, Discovered, Discovery, Goal, Plan, Step, Ways};
+use fp_method::Bounds;
+use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
     Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,

@@ -1,0 +1,36 @@
+//! A quantity and what is known of it.
+
+/// A quantity with the interval in which it is sure to lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    pub estimate: f64,
+    pub at_least: f64,
+    pub at_most: f64,
+}
+
+impl Bounds {
+    pub(crate) const fn exactly(value: f64) -> Self {
+        Self { estimate: value, at_least: value, at_most: value }
+    }
+
+    pub(crate) fn scaled(&self, by: f64) -> Self {
+        let Self { estimate, at_least, at_most } = *self;
+        Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }
+    }
+
+    /// `of` at a value between the bounds, and the least and the most at their ends: `of` rises or falls
+    /// all the way.
+    pub(crate) fn through(&self, of: impl Fn(f64) -> f64) -> Self {
+        let (one, other) = (of(self.at_least), of(self.at_most));
+        Self { estimate: of(self.estimate), at_least: one.min(other), at_most: one.max(other) }
+    }
+
+    /// A product of two positive quantities.
+    pub(crate) fn times(&self, by: &Self) -> Self {
+        Self {
+            estimate: self.estimate * by.estimate,
+            at_least: self.at_least * by.at_least,
+            at_most: self.at_most * by.at_most,
+        }
+    }
+}
