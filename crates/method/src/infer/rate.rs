@@ -22,6 +22,9 @@ pub(crate) const OVER: f64 = 1.4;
 /// The third: above the error of a first look, which 60 frames give to 3 %, and below any faster
 /// line in front of the bottleneck, so that its queue drains.
 pub(crate) const FINE: f64 = 1.08;
+/// A bucket of fewer frames earns nothing from when it is full to the next frame, which a line in front of
+/// it may space.
+pub(crate) const EARNS: f64 = 2.0;
 /// Two standard errors hold the truth in 95 of 100 cases.
 const COVERS: f64 = 2.0;
 
@@ -425,10 +428,9 @@ impl Estimate {
         let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
         let is_more = through.bps * (1.0 - error) > self.bps;
         let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
-        // A bucket of less than two frames earns nothing from when it is full to the next frame. A line
-        // in front of it may space the frames. Where every k-th one passes, the bucket's rate is from
-        // 1/k to 1/(k - 1) of the line's rate, and k is at least two.
-        let unearned = if self.held < 2.0 || is_more { 2.0 } else { 1.0 };
+        // Where every k-th frame passes, the bucket's rate is from 1/k to 1/(k - 1) of the line's rate, and
+        // k is at least two.
+        let unearned = if self.held < EARNS || is_more { 2.0 } else { 1.0 };
         let at_most = bps / (1.0 - quiet.loss_at_most()) * (1.0 + error) * unearned;
         self.bps = bps;
         self.at_least = self.at_least.max(through.bps * (1.0 - error));

@@ -14,7 +14,7 @@ use fp_model::{
 };
 
 use super::offers::{Counts, Offers, Stream};
-use super::rate::{Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
+use super::rate::{EARNS, Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
 use super::train::Train;
 use crate::path::{mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
@@ -270,8 +270,12 @@ impl<'a> Finder<'a> {
     }
 
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
-    /// frame is not there yet: it lets its rate pass only of frames that come close together.
+    /// frame is not there yet: it lets its rate pass only of frames that come close together. Of one that
+    /// holds more such frames show nothing, but for what it has won since.
     fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
+        if found.held >= EARNS {
+            return Ok(());
+        }
         for _ in 0..DENSER {
             let rate = (DENSE * found.bps).min(self.limit);
             let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);

@@ -178,10 +178,15 @@ fn the_longest_burst_that_a_policer_passes_is_what_it_holds() {
 /// queue that drops is full, and grows no more.
 #[test]
 fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
-    let queue = Some(QueueSpec { limit: QueueLimit::Packets(100_000), aqm: Aqm::Fifo });
-    for (line_kbps, cir_kbps, cbs_bytes) in
-        [(10_000, 3_436, 224_263), (100_000, 8_694, 2_267_000), (100_000, 24_381, 974_769)]
-    {
+    for (line_kbps, packets, cir_kbps, cbs_bytes) in [
+        (10_000, 100_000, 3_436, 224_263),
+        (100_000, 100_000, 8_694, 2_267_000),
+        (100_000, 100_000, 24_381, 974_769),
+        // Dense frames, sent when the bucket has won tokens again, come through at the line's rate.
+        (4_662, 1, 1_494, 480_219),
+        (23_000, 85, 13_254, 2_400_000),
+    ] {
+        let queue = Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::Fifo });
         let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
         let line_rate = Some(Rate::bps(1000 * line_kbps));
         let delay = Duration::from_micros(130);
