@@ -24,7 +24,7 @@ pub(crate) const OVER: f64 = 1.4;
 pub(crate) const FINE: f64 = 1.08;
 /// A bucket of fewer frames earns nothing from when it is full to the next frame, which a line in front of
 /// it may space.
-pub(crate) const EARNS: f64 = 2.0;
+const EARNS: f64 = 2.0;
 /// Two standard errors hold the truth in 95 of 100 cases.
 const COVERS: f64 = 2.0;
 
@@ -423,10 +423,16 @@ impl Estimate {
         }
     }
 
+    /// Whether more came through, certainly.
+    pub(crate) fn is_less_than(&self, through: &Through, quiet: &Quiet) -> bool {
+        let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
+        through.bps * (1.0 - error) > self.bps
+    }
+
     /// With what came through of denser frames, where that is more. Says whether it certainly was.
     pub(crate) fn raise(&mut self, through: &Through, quiet: &Quiet) -> bool {
         let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
-        let is_more = through.bps * (1.0 - error) > self.bps;
+        let is_more = self.is_less_than(through, quiet);
         let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
         // Where every k-th frame passes, the bucket's rate is from 1/k to 1/(k - 1) of the line's rate, and
         // k is at least two.
@@ -440,12 +446,18 @@ impl Estimate {
 }
 
 /// The longest burst that a policer lets pass, in bits of what came beyond its rate, by a train at one
-/// rate far above it. `None` where nothing was refused.
+/// rate far above it which began `rested_s` seconds after another one. `None` where nothing was refused,
+/// where it is not known to a factor of two, or where the bucket may still have been filling.
 ///
 /// It is what the bucket held when the train began, and all that it can hold if it was full: of two
 /// buckets, one that wins its tokens slowly may not have been. A frame that waited in front of the bucket
 /// met it later than planned, when it had won more.
-pub(crate) fn burst(train: &Train, found: &Estimate, quiet: &Quiet) -> Option<Bounds> {
+pub(crate) fn burst(
+    train: &Train,
+    found: &Estimate,
+    quiet: &Quiet,
+    rested_s: f64,
+) -> Option<Bounds> {
     let (held, at) = most_forgiven(train, found.bps, train.whole().end - 1);
     let lost = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
     let counted = train.frame_bits * (train.each + COVERS * lost);
@@ -455,7 +467,9 @@ pub(crate) fn burst(train: &Train, found: &Estimate, quiet: &Quiet) -> Option<Bo
     // When a frame is refused, tokens for a part of it are left.
     let estimate = held + train.frame_bits / 2.0;
     let was_refused = train.loss(train.settled(train.steps() - 1)) > quiet.loss_at_most();
-    was_refused.then_some(Bounds { estimate, at_least: at_least.max(0.0), at_most })
+    let was_full = at_most <= found.at_least * rested_s;
+    let is_known = was_refused && was_full && at_most <= 2.0 * at_least;
+    is_known.then_some(Bounds { estimate, at_least, at_most })
 }
 
 /// Where the most had come through beyond a rate.

@@ -14,7 +14,7 @@ use fp_model::{
 };
 
 use super::offers::{Counts, Offers, Stream};
-use super::rate::{EARNS, Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
 use super::train::Train;
 use crate::path::{mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
@@ -69,8 +69,10 @@ const KEEPS_BUSY: Duration = Duration::from_secs(3);
 const DENSE: f64 = 8.0;
 /// The count of 150 frames that pass is right to a percent.
 const DENSE_FRAMES: f64 = 150.0;
-/// How many times the dense frames are offered anew when more came than was known.
-const DENSER: u32 = 3;
+/// How many times the dense frames are offered when more comes than was known.
+const DENSER: u32 = 4;
+/// Two rates beyond this share of each other are the same: a first look is known so well.
+const SAME: f64 = 0.97;
 /// Frames of a train that shows the longest burst: this many times those that it was seen to hold at
 /// least, which half of them empty in any case, and those of the smallest one.
 const EMPTIES: f64 = 4.0;
@@ -270,18 +272,16 @@ impl<'a> Finder<'a> {
     }
 
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
-    /// frame is not there yet: it lets its rate pass only of frames that come close together. Of one that
-    /// holds more such frames show nothing, but for what it has won since.
+    /// frame is not there yet: it lets its rate pass only of frames that come close together.
     fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
-        if found.held >= EARNS {
-            return Ok(());
-        }
+        // What comes to the bucket, at most: a line in front of it may let less pass.
+        let mut fed = f64::INFINITY;
         for _ in 0..DENSER {
             let rate = (DENSE * found.bps).min(self.limit);
             let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
             let lasts = lasts.clamp(Duration::from_millis(400), MOST);
             // What the buckets hold is taken first.
-            let held = found.held * self.frame_bits() / (rate - found.bps).max(1.0);
+            let held = found.held * self.frame_bits() / (rate.min(fed) - found.bps).max(1.0);
             let drain = Duration::from_secs_f64(
                 (PAST_THE_KNEE * held).min(self.search.empties.as_secs_f64()),
             );
@@ -291,8 +291,14 @@ impl<'a> Finder<'a> {
             let step = train.step(train.steps() - 1);
             let third = step.len() / 3;
             let (first, last) = (step.start..step.start + third, step.end - third..step.end);
-            let is_empty = !train.differ(first, last.clone(), quiet);
-            if !is_empty || !found.raise(&train.through(last), quiet) || rate >= self.limit {
+            let is_even = !train.differ(first, last.clone(), quiet);
+            let came = train.through(last);
+            if is_even && found.is_less_than(&came, quiet) && came.bps < SAME * fed.min(rate) {
+                // All that came may have been paid for by what the bucket won since the last train.
+                fed = came.bps;
+                continue;
+            }
+            if !is_even || !found.raise(&came, quiet) || rate >= self.limit {
                 break;
             }
         }
@@ -309,7 +315,9 @@ impl<'a> Finder<'a> {
         let frames = EMPTIES * found.held + BURST_FRAMES;
         let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
         let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
-        found.burst = burst(&self.told(&stream, &steps)?, found, quiet);
+        // Before it nothing was sent while the path settled.
+        let rested_s = settle(self.search.rtt).as_secs_f64();
+        found.burst = burst(&self.told(&stream, &steps)?, found, quiet, rested_s);
         Ok(())
     }
 

@@ -200,3 +200,24 @@ fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
         }
     }
 }
+
+/// A bucket of less than two frames earns nothing while it is full: dense frames show its rate, whatever
+/// a rate that was too low made its depth seem.
+#[test]
+fn a_policer_with_room_for_hardly_a_frame_is_not_taken_for_a_deeper_one() {
+    for (line_kbps, cir_kbps, cbs_bytes) in
+        [(1_000_000, 9_800, 1_956), (100_000, 9_738, 2_094), (5_770_000, 745_470, 2_012)]
+    {
+        let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
+        let line_rate = Some(Rate::bps(1000 * line_kbps));
+        let delay = Duration::from_millis(3);
+        let link = LinkSpec { line_rate, police, delay, ..LinkSpec::default() };
+        for limit in bottlenecks(&tested(&link, None)) {
+            // The line spaces frames: of those of the faster one, a part passes for less than its tokens.
+            let truth = Rate::bps(1000 * cir_kbps);
+            let holds = limit.at_least <= truth && limit.at_most.is_some_and(|most| most >= truth);
+            assert!(limit.kind == LimitKind::Policer && holds, "{truth:?}: {limit:?}");
+            assert!(limit.burst_bytes.is_none_or(|burst| burst.at_least <= cbs_bytes as f64));
+        }
+    }
+}
