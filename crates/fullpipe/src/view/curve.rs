@@ -32,7 +32,7 @@ pub(crate) struct Slot {
     is_first: bool,
     sent_bytes: Option<u64>,
     received_bytes: Option<u64>,
-    sent_again_bytes: Option<u64>,
+    retransmitted_bytes: Option<u64>,
     /// The sum of the round trips of as many flows, in seconds.
     round_trips: (f64, u32),
     /// Bytes of frames sent and not received, and sent, since the trial began; see [`Curve::add`].
@@ -52,7 +52,7 @@ impl Slot {
                 (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
             }
             Quantity::Retransmitted => {
-                share(self.sent_again_bytes?, self.sent_bytes?).or(Some(0.0))
+                share(self.retransmitted_bytes?, self.sent_bytes?).or(Some(0.0))
             }
             Quantity::RoundTrip => {
                 let (sum, flows) = self.round_trips;
@@ -70,7 +70,7 @@ impl Slot {
         };
         self.sent_bytes = sum(self.sent_bytes, sample.sent_bytes);
         self.received_bytes = sum(self.received_bytes, sample.received_bytes);
-        self.sent_again_bytes = sum(self.sent_again_bytes, sample.retransmitted_bytes);
+        self.retransmitted_bytes = sum(self.retransmitted_bytes, sample.retransmitted_bytes);
         if let Some(rtt) = sample.rtt {
             let (seconds, flows) = self.round_trips;
             self.round_trips = (seconds + rtt.as_secs_f64(), flows + 1);
@@ -86,7 +86,7 @@ impl Slot {
         let sample = Sample {
             sent_bytes: next.sent_bytes,
             received_bytes: next.received_bytes,
-            retransmitted_bytes: next.sent_again_bytes,
+            retransmitted_bytes: next.retransmitted_bytes,
             ..Sample::default()
         };
         self.add(&sample);

@@ -68,8 +68,6 @@ pub(crate) struct Estimate {
     pub(crate) drops: bool,
     /// Frames that what forgives held, at least, as far as it was seen.
     pub(crate) held: f64,
-    /// The longest burst that a policer lets pass, in bits of layer 2.
-    pub(crate) burst: Option<Bounds>,
     /// The third part came through more slowly than the second: something was still emptying.
     pub(crate) draining: bool,
     /// The third part was no overload.
@@ -215,6 +213,9 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let drops = look.drops();
     let (kind, falling) = look.kind(&waits, bps, &held, drops);
     let kind = if look.has_holes(kind) { Kind::Policer } else { kind };
+    // So far above the rate, queues fill wherever there are some.
+    let falling = falling || FINE * expected_bps > 1.25 * bps;
+    let kind = if falling && kind == Kind::Queue { Kind::Unknown } else { kind };
 
     // Loss in front of the bottleneck takes nothing of what it lets pass, loss behind it does: what
     // is delivered is known, what is let through only as well as that.
@@ -231,10 +232,9 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         waits: (waits.end.mean, waits.end.error),
         drops,
         held: (held.mean - held.error).max(0.0) / train.frame_bits,
-        burst: None,
         draining,
         too_slow: !busy,
-        falling: falling || FINE * expected_bps > 1.25 * bps,
+        falling,
     }
 }
 
@@ -410,28 +410,19 @@ impl Estimate {
         waits: (0.0, f64::INFINITY),
         drops: true,
         held: 0.0,
-        burst: None,
         draining: false,
         too_slow: false,
         falling: false,
     };
 
-    /// A train far above the rate fills queues wherever there are some.
-    pub(crate) fn doubt_a_queue(&mut self) {
-        if self.falling && self.kind == Kind::Queue {
-            self.kind = Kind::Unknown;
-        }
-    }
-
     /// Whether more came through, certainly.
     pub(crate) fn is_less_than(&self, through: &Through, quiet: &Quiet) -> bool {
-        let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
-        through.bps * (1.0 - error) > self.bps
+        through.bps * (1.0 - interval(through, quiet)) > self.bps
     }
 
     /// With what came through of denser frames, where that is more. Says whether it certainly was.
     pub(crate) fn raise(&mut self, through: &Through, quiet: &Quiet) -> bool {
-        let error = COVERS * quiet.error_of(through) + CLOCKS_APART;
+        let error = interval(through, quiet);
         let is_more = self.is_less_than(through, quiet);
         let bps = self.bps.max(through.bps / (1.0 - quiet.loss()));
         // Where every k-th frame passes, the bucket's rate is from 1/k to 1/(k - 1) of the line's rate, and
@@ -443,6 +434,11 @@ impl Estimate {
         self.at_most = self.at_most.max(at_most);
         is_more
     }
+}
+
+/// Half of the interval of what came through, relative to it.
+fn interval(through: &Through, quiet: &Quiet) -> f64 {
+    COVERS * quiet.error_of(through) + CLOCKS_APART
 }
 
 /// The longest burst that a policer lets pass, in bits of what came beyond its rate, by a train at one

@@ -16,6 +16,7 @@ use fp_model::{
 use super::offers::{Counts, Offers, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
 use super::train::Train;
+use crate::bounds::Bounds;
 use crate::path::{mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
@@ -210,7 +211,6 @@ impl<'a> Finder<'a> {
             over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
         }
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
-        found.doubt_a_queue();
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
             return Ok(unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
@@ -218,7 +218,6 @@ impl<'a> Finder<'a> {
         // The fit of a bucket sends dense frames anyway.
         if found.kind != Kind::Queue && self.search.precision == Precision::Result {
             self.offer_densely(&mut found, &quiet)?;
-            self.offer_a_burst(&mut found, &quiet)?;
         }
         Ok(Limits::Found(found, quiet))
     }
@@ -307,18 +306,18 @@ impl<'a> Finder<'a> {
 
     /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
     /// slices in which its frames are counted are fine.
-    fn offer_a_burst(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
-        if found.kind != Kind::Policer {
-            return Ok(());
-        }
+    pub(crate) fn longest_burst(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+    ) -> Result<Option<Bounds>, Abort> {
         let rate = (DENSE * found.bps).min(self.limit);
         let frames = EMPTIES * found.held + BURST_FRAMES;
         let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
         let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
         // Before it nothing was sent while the path settled.
         let rested_s = settle(self.search.rtt).as_secs_f64();
-        found.burst = burst(&self.told(&stream, &steps)?, found, quiet, rested_s);
-        Ok(())
+        Ok(burst(&self.told(&stream, &steps)?, found, quiet, rested_s))
     }
 
     /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.
@@ -624,7 +623,7 @@ fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, 
 /// No part of a train that measures is longer, nor the queue behind it.
 pub(crate) const MOST: Duration = Duration::from_secs(3);
 
-/// What forgives is taken first, by the rate that was too much.
+/// What forgives is taken first, by the rate that was too much; a part that takes no time is left out.
 fn drained<const N: usize>(
     offered: f64,
     drain: Duration,

@@ -65,11 +65,18 @@ fn measured(
         (Err(_), Some(sold)) if finder.is_blind => return Ok(given(direction, sold, packet)),
         (limits, _) => limits?,
     };
+    let burst = match &limits {
+        Limits::Found(found, quiet) if found.kind == Kind::Policer => {
+            finder.longest_burst(found, quiet)?
+        }
+        Limits::Found(..) | Limits::NotReached(_) | Limits::Unknown { .. } => None,
+    };
+    let burst_bytes = burst.map(|bits| bits.scaled(1.0 / 8.0));
     let trials = finder.trials;
     let found = of_limits(&limits, direction, packet);
     Ok(match sold {
         Some(sold) if !found.is_known() => line_of(direction, sold, packet),
-        Some(_) | None => Bottleneck { trials, ..found },
+        Some(_) | None => Bottleneck { trials, burst_bytes, ..found },
     })
 }
 
@@ -102,7 +109,6 @@ fn with_loss(bottleneck: Bottleneck, found: &Estimate, quiet: &Quiet) -> Bottlen
     Bottleneck {
         overload_delay: Some(found.delay),
         overload_drops: found.drops,
-        burst_bytes: found.burst.map(|bits| bits.scaled(1.0 / 8.0)),
         base_loss: quiet.loss(),
         base_loss_within: Some(quiet.loss_within()),
         ..bottleneck

@@ -50,11 +50,8 @@ fn bottleneck(step: Fields<'_>) -> Fact {
     let found = match (step.word("source"), step.word("kind")) {
         ("given", _) => String::from("given, not measured"),
         (_, "policer") => {
-            let burst = ["burst_bytes", "burst_bytes_at_least", "burst_bytes_at_most"];
-            let [bytes, least, most] = burst.map(|field| step.number(field));
-            let burst =
-                bytes.zip(least).zip(most).map(|((bytes, least), most)| [bytes, least, most]);
-            format!("a policer: what exceeds it is dropped at once{}", longest_burst(burst))
+            let burst = longest_burst(step.bounds("burst_bytes").as_ref());
+            format!("a policer: what exceeds it is dropped at once{burst}")
         }
         (_, "queue") => {
             let waits = step.milliseconds("overload_delay_ms");

@@ -80,14 +80,14 @@ fn throughput(drawing: &mut Drawing, panel: &Panel, slots: &[Slot], asked: &Aske
 }
 
 fn again(drawing: &mut Drawing, across: Scale, slots: &[Slot]) {
-    let highest = most(slots, |slot| slot.sent_again_bps);
+    let highest = most(slots, |slot| slot.retransmitted_bps);
     let (unit, each) = rate_unit(highest.max(1e6));
     let up = Scale::from_zero(highest / each, 2, (117.0, 97.0));
     let panel = Panel { across, up };
     panel.up_axis(drawing, &format!("retransmitted ({unit})"), 2);
     panel.foot_line(drawing);
-    for slot in slots.iter().filter(|slot| slot.sent_again_bps > 0.0) {
-        let head = panel.point(slot.from_s, slot.sent_again_bps / each);
+    for slot in slots.iter().filter(|slot| slot.retransmitted_bps > 0.0) {
+        let head = panel.point(slot.from_s, slot.retransmitted_bps / each);
         let foot = panel.point(slot.until_s(), 0.0);
         drawing.rectangle(head, foot, Ink::Red);
     }
@@ -160,7 +160,7 @@ fn alternative(name: &str, slots: &[Slot], is_tcp: bool) -> String {
         weighed(&|slot| slot.bps) / each
     );
     if is_tcp {
-        let again = weighed(&|slot| slot.sent_again_bps) / each;
+        let again = weighed(&|slot| slot.retransmitted_bps) / each;
         let rtts = || slots.iter().filter_map(|slot| slot.rtt_us).map(|rtt| rtt / 1e3);
         text += &format!(
             "; {again:.2} {unit} were retransmitted; RTT from {:.2} to {:.2} ms",

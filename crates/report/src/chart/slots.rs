@@ -12,7 +12,7 @@ pub(crate) struct Slot {
     pub(crate) lasts_s: f64,
     /// Received; of a far end that does not tell, sent.
     pub(crate) bps: f64,
-    pub(crate) sent_again_bps: f64,
+    pub(crate) retransmitted_bps: f64,
     pub(crate) rtt_us: Option<f64>,
     /// The most at one time.
     pub(crate) active: Option<f64>,
@@ -53,7 +53,7 @@ fn slot(samples: &[Fields<'_>], begin_s: f64) -> Option<Slot> {
         from_s: from_s - begin_s,
         lasts_s,
         bps: bytes * 8.0 / lasts_s,
-        sent_again_bps: again * 8.0 / lasts_s,
+        retransmitted_bps: again * 8.0 / lasts_s,
         rtt_us,
     })
 }
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(found.len(), 3);
         // 12,500 bytes in 0.1 s are 1 Mbit/s.
         assert!((found[0].bps - 1e6).abs() < 1.0 && found[0].from_s == 0.0);
-        assert!((found[2].sent_again_bps - 1e5).abs() < 1.0);
+        assert!((found[2].retransmitted_bps - 1e5).abs() < 1.0);
     }
 
     #[test]

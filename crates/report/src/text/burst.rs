@@ -8,7 +8,7 @@ use fp_method::{Bounds, signed};
 use fp_model::{Direction, Layer, Rate};
 
 use super::path::path_mtu;
-use super::{duration, grouped, line, mark, rate, unknown};
+use super::{between, duration, grouped, line, mark, rate, unknown};
 
 const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
 const POLICING_HEAD: &str = "        frame configured   sent burst    mean rcvd        CBS  deviation            interval bursts";
@@ -205,8 +205,7 @@ fn rate_between(bounds: &Bounds) -> String {
         true => rate(Rate::bps(bps.max(0.0) as u64)),
         false => String::from("not known"),
     };
-    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(rate);
-    format!("{estimate} ({least} … {most})")
+    between(bounds, rate)
 }
 
 pub(super) fn bytes_between(bounds: &Bounds) -> String {

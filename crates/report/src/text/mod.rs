@@ -15,6 +15,7 @@ pub(crate) mod y1564;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use fp_method::Bounds;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
@@ -207,6 +208,12 @@ pub(crate) fn amount(bytes: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.2} MB", amount / 1e6),
         _ => format!("{:.2} GB", amount / 1e9),
     }
+}
+
+/// A quantity with the interval around it, `40.00 Mbit/s (39.99 Mbit/s … 40.01 Mbit/s)`.
+fn between(bounds: &Bounds, shown: impl Fn(f64) -> String) -> String {
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(shown);
+    format!("{estimate} ({least} … {most})")
 }
 
 /// A time in the unit that suits it.

@@ -3,11 +3,11 @@
 use fp_method::rfc6349::{
     Bottleneck, LimitKind, Plan, Report, Role, Source, Step, TcpStep, is_met,
 };
-use fp_method::rounded;
+use fp_method::{Bounds, rounded};
 use fp_model::{Direction, Layer, LayeredRate, Rate};
 
 use super::path::{baseline_rtt, path_mtu};
-use super::{amount, beside, duration, grouped, line, mark, rate, rate_within, unknown};
+use super::{amount, beside, between, duration, grouped, line, mark, rate, rate_within, unknown};
 
 /// With it a row fits 80 columns.
 const BAR_CELLS: usize = 13;
@@ -33,9 +33,7 @@ fn bottleneck(limit: &Bottleneck) -> String {
     let found = match (limit.source, limit.kind) {
         (Source::Given, _) => String::from("given"),
         (Source::Measured, LimitKind::Policer) => {
-            let burst =
-                limit.burst_bytes.map(|bytes| [bytes.estimate, bytes.at_least, bytes.at_most]);
-            format!("a policer, drops the excess{}", longest_burst(burst))
+            format!("a policer, drops the excess{}", longest_burst(limit.burst_bytes.as_ref()))
         }
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
@@ -66,11 +64,10 @@ fn bottleneck(limit: &Bottleneck) -> String {
 }
 
 /// The longest burst that a policer let pass, with the least and the most.
-pub(crate) fn longest_burst(bytes: Option<[f64; 3]>) -> String {
-    bytes.map_or_else(String::new, |bytes| {
-        let [burst, least, most] = bytes.map(|bytes| amount(bytes.round() as u64));
-        format!("; passes a burst of {burst} ({least} … {most})")
-    })
+pub(crate) fn longest_burst(bytes: Option<&Bounds>) -> String {
+    let shown = |bytes: f64| amount(bytes.round() as u64);
+    let text = |bytes: &Bounds| format!("; passes a burst of {}", between(bytes, shown));
+    bytes.map_or_else(String::new, text)
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.
