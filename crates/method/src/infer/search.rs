@@ -253,10 +253,10 @@ impl<'a> Finder<'a> {
             Precision::Result => KEEPS_BUSY,
             Precision::Start => Duration::ZERO,
         };
-        let just_above = (FINE * found.bps).min(self.limit);
-        let steps = drained(rate, lasts, [(just_above, busy)]);
-        let queued = lasts.mul_f64(OVER - 1.0) + busy.mul_f64(FINE - 1.0);
-        let stream = self.sound(&steps, queued, "bottleneck, held")?;
+        // At the line's own rate its queue stays as full as it is, and hardly drops: what the ends tell each
+        // other takes the same way.
+        let steps = drained(rate, lasts, [(found.bps.min(self.limit), busy)]);
+        let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
         let train = self.told(&stream, &steps)?;
         let slices = train.whole().end;
         let last = slices * 3 / 4..slices;
