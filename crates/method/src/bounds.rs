@@ -33,4 +33,18 @@ impl Bounds {
             at_most: self.at_most * by.at_most,
         }
     }
+
+    /// What holds both.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            estimate: (self.estimate + other.estimate) / 2.0,
+            at_least: self.at_least.min(other.at_least),
+            at_most: self.at_most.max(other.at_most),
+        }
+    }
+
+    /// Relative to the estimate.
+    pub(crate) fn width(&self) -> f64 {
+        (self.at_most - self.at_least) / self.estimate
+    }
 }

@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 
 use super::rate::Quiet;
 use super::train::CLOCKS_APART;
+use crate::bounds::Bounds;
 
 /// What became of a frame, as one bucket sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +51,11 @@ pub(crate) enum Lost {
     Behind,
 }
 
-/// What lies between two bounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Within {
-    pub(crate) middle: f64,
-    pub(crate) from: f64,
-    pub(crate) to: f64,
-}
-
 /// A bucket that explains what became of a train.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    pub(crate) frames_s: Within,
-    pub(crate) frames: Within,
+    pub(crate) frames_s: Bounds,
+    pub(crate) frames: Bounds,
     /// Frames for which there were tokens, and those of them that are missing.
     pub(crate) granted: f64,
     pub(crate) lost: f64,
@@ -158,7 +151,7 @@ impl Fates {
 
     /// What passes in a second behind the knee, and how well that is known: to two frames and three
     /// standard errors of the losses.
-    pub(crate) fn passes(&self, quiet: &Quiet) -> Within {
+    pub(crate) fn passes(&self, quiet: &Quiet) -> Bounds {
         let knee = self.knee(quiet).frame;
         let from = knee + (self.of.len() - knee) / 8;
         let behind = &self.of[from..];
@@ -166,18 +159,18 @@ impl Fates {
         let lasts = self.at(self.left.len().saturating_sub(1)) - self.at(from) + self.spacing();
         let off = 2.0 + 3.0 * libm::sqrt(arrived * quiet.loss_at_most() * quiet.spread());
         let middle = arrived / lasts;
-        Within {
-            middle,
-            from: (middle - off / lasts).max(middle / 2.0),
-            to: (arrived + off) / lasts / (1.0 - quiet.loss_at_most()),
+        Bounds {
+            estimate: middle,
+            at_least: (middle - off / lasts).max(middle / 2.0),
+            at_most: (arrived + off) / lasts / (1.0 - quiet.loss_at_most()),
         }
     }
 
     /// The bucket with the smallest slack that explains the train, up to the deficit that is won while
     /// frames come unevenly; that without slack where none does.
-    pub(crate) fn explained(&self, rates: Within, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
+    pub(crate) fn explained(&self, rates: Bounds, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
         let exact = self.fit(rates, quiet, lost, 0.0)?;
-        let most = rates.middle * self.uneven;
+        let most = rates.estimate * self.uneven;
         let mut slack = SLACK_LEAST;
         while !exact.is_likely(quiet) && slack < most {
             let fit = self.fit(rates, quiet, lost, slack)?;
@@ -232,7 +225,7 @@ impl Fates {
     /// small one there are several that are better than their neighbours.
     pub(crate) fn fit(
         &self,
-        rates: Within,
+        rates: Bounds,
         quiet: &Quiet,
         lost: Lost,
         slack: f64,
@@ -243,7 +236,7 @@ impl Fates {
         }
         let begins = self.begins(&knee, rates, lost);
         // A run of frames lost by chance may look like the knee; what comes long after it tells.
-        let by_line = self.intercept(rates.middle).max(1.0) - begins.0;
+        let by_line = self.intercept(rates.estimate).max(1.0) - begins.0;
         let beginnings: &[f64] = match by_line.abs() > begins.1 {
             _ if knee.frame < FEW_FRAMES => &[0.0, 0.33, 0.67, -0.33],
             true => &[0.0, by_line],
@@ -258,13 +251,13 @@ impl Fates {
     /// Then the deficits alone say with which depths a rate fits: from the greatest that an arrived frame
     /// met, itself included, to the least that a missing one would have met. Rates fit between which
     /// there are such depths.
-    fn without_loss(&self, rates: Within, knee: &Knee, slack: f64) -> Option<Bucket> {
+    fn without_loss(&self, rates: Bounds, knee: &Knee, slack: f64) -> Option<Bucket> {
         let short = |frames_s: f64| {
             let (least, below) = self.depths(frames_s);
             least - below - 2.0 * slack
         };
-        let finest = FINEST / self.of.len().max(1) as f64 * rates.middle;
-        let (from, to) = best(rates.from, rates.to, finest, |rate| short(rate).max(0.0));
+        let finest = FINEST / self.of.len().max(1) as f64 * rates.estimate;
+        let (from, to) = best(rates.at_least, rates.at_most, finest, |rate| short(rate).max(0.0));
         let fits = tried(from, to).filter(|rate| short(*rate) <= 0.0);
         let (first, last) = fits.fold((f64::INFINITY, f64::NEG_INFINITY), |(first, last), rate| {
             (rate.min(first), rate.max(last))
@@ -280,23 +273,24 @@ impl Fates {
             }
             inside
         };
-        let band = (edge(first, rates.from), edge(last, rates.to));
+        let band = (edge(first, rates.at_least), edge(last, rates.at_most));
         let frames_s = (band.0 + band.1) / 2.0;
         let middle = self.depths(frames_s);
-        let mut frames = Within {
-            middle: (middle.0 + middle.1) / 2.0,
-            from: f64::INFINITY,
-            to: f64::NEG_INFINITY,
+        let mut frames = Bounds {
+            estimate: (middle.0 + middle.1) / 2.0,
+            at_least: f64::INFINITY,
+            at_most: f64::NEG_INFINITY,
         };
         for rate in tried(band.0, band.1) {
             let (least, below) = self.depths(rate);
-            (frames.from, frames.to) = (frames.from.min(least), frames.to.max(below));
+            (frames.at_least, frames.at_most) =
+                (frames.at_least.min(least), frames.at_most.max(below));
         }
         let granted = self.count(Fate::Arrived);
         let way = Way {
             owed: 0.0,
-            least: frames.from,
-            below: frames.to,
+            least: frames.at_least,
+            below: frames.at_most,
             lost: 0,
             granted: granted as u32,
         };
@@ -319,18 +313,18 @@ impl Fates {
     }
 
     /// The depth that a knee shows, and within what the search for a better one begins.
-    fn begins(&self, knee: &Knee, rates: Within, lost: Lost) -> (f64, f64) {
+    fn begins(&self, knee: &Knee, rates: Bounds, lost: Lost) -> (f64, f64) {
         let at = self.at(knee.frame);
         let missing = knee.frame as f64 - knee.arrived;
         let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
-        let b = (taken - rates.middle * at).max(1.0);
-        (b, 3.0 + 0.02 * b + (rates.to - rates.from) * at + missing)
+        let b = (taken - rates.estimate * at).max(1.0);
+        (b, 3.0 + 0.02 * b + (rates.at_most - rates.at_least) * at + missing)
     }
 
     fn fit_from(
         &self,
         by: f64,
-        rates: Within,
+        rates: Bounds,
         knee: &Knee,
         lost: Lost,
         slack: f64,
@@ -338,10 +332,10 @@ impl Fates {
         let at = self.at(knee.frame);
         let (begins, mut off) = self.begins(knee, rates, lost);
         let mut b = (begins + by).max(1.0);
-        let mut frames_s = rates.middle;
-        let mut rate_off = (rates.to - rates.from) / 2.0;
+        let mut frames_s = rates.estimate;
+        let mut rate_off = (rates.at_most - rates.at_least) / 2.0;
         let finest = FINEST / self.of.len().max(1) as f64;
-        let middle = (rates.from + rates.to) / 2.0;
+        let middle = (rates.at_least + rates.at_most) / 2.0;
         let mut band = (0.0, 0.0);
         for turn in 0..TURNS {
             let around = if turn == 0 { middle } else { frames_s };
@@ -357,12 +351,12 @@ impl Fates {
             rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
         }
         let way = self.pass(frames_s, b, lost, slack);
-        let wide = (rates.to - rates.from) / 2.0;
+        let wide = (rates.at_most - rates.at_least) / 2.0;
         let (wider, mut frames) =
             self.as_good(&way, [frames_s, b], [wide, finest * middle], at, (lost, slack));
         band = (band.0.min(wider.0), band.1.max(wider.1));
         if way.owed == 0.0 && way.below.is_finite() {
-            frames.middle = (way.least + way.below) / 2.0;
+            frames.estimate = (way.least + way.below) / 2.0;
         }
         // Frames lost by chance leave open when a bucket has won one: to the distance of two that are sent.
         let slot = frames_s / (self.of.len() - knee.frame).max(1) as f64;
@@ -377,7 +371,7 @@ impl Fates {
         way: &Way,
         [frames_s, rate_off]: [f64; 2],
         band: (f64, f64),
-        frames: Within,
+        frames: Bounds,
         knee: &Knee,
         slack: f64,
     ) -> Bucket {
@@ -386,13 +380,17 @@ impl Fates {
         let room = frames_s * self.uneven.min(spacing) + slack;
         let rate_off = rate_off + frames_s * CLOCKS_APART + 2.0 * room / behind;
         let off = room + way.owed + rate_off * self.at(knee.frame);
-        let to = if frames.to.is_finite() { frames.to } else { frames.middle + 1.0 };
+        let to = if frames.at_most.is_finite() { frames.at_most } else { frames.estimate + 1.0 };
         Bucket {
-            frames_s: Within { middle: frames_s, from: band.0 - rate_off, to: band.1 + rate_off },
-            frames: Within {
-                middle: frames.middle,
-                from: (frames.from.min(frames.middle) - off).max(0.0),
-                to: to + off,
+            frames_s: Bounds {
+                estimate: frames_s,
+                at_least: band.0 - rate_off,
+                at_most: band.1 + rate_off,
+            },
+            frames: Bounds {
+                estimate: frames.estimate,
+                at_least: (frames.at_least.min(frames.estimate) - off).max(0.0),
+                at_most: to + off,
             },
             granted: f64::from(way.granted),
             lost: way.costs(),
@@ -412,7 +410,7 @@ impl Fates {
         [wide, finest]: [f64; 2],
         knee_at: f64,
         (lost, slack): (Lost, f64),
-    ) -> ((f64, f64), Within) {
+    ) -> ((f64, f64), Bounds) {
         let last = self.at(self.left.len().saturating_sub(1));
         let at_rate = |rate: f64| {
             let depth = |pivot: f64| (b - (rate - frames_s) * pivot).max(1.0);
@@ -423,11 +421,11 @@ impl Fates {
         let most = way.costs() + 0.5;
         let costs = |rate: f64| at_rate(rate).map_or(f64::INFINITY, |way| way.costs().max(most));
         let band = best(frames_s - wide, frames_s + wide, finest, costs);
-        let mut frames = Within { middle: b, from: way.least, to: way.below };
+        let mut frames = Bounds { estimate: b, at_least: way.least, at_most: way.below };
         for rate in tried(band.0, band.1) {
             if let Some(other) = at_rate(rate).filter(|other| other.costs() <= most) {
-                frames.from = frames.from.min(other.least);
-                frames.to = frames.to.max(other.below);
+                frames.at_least = frames.at_least.min(other.least);
+                frames.at_most = frames.at_most.max(other.below);
             }
         }
         (band, frames)
@@ -467,25 +465,6 @@ impl Bucket {
         let p = ((quiet.lost + 1.0) / (quiet.frames + 2.0)).min(0.5);
         (self.lost * libm::log(p) + (self.granted - self.lost) * libm::log(1.0 - p))
             / quiet.spread()
-    }
-}
-
-impl Within {
-    pub(crate) fn scaled(self, by: f64) -> Self {
-        Self { middle: self.middle * by, from: self.from * by, to: self.to * by }
-    }
-
-    /// What holds both.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            middle: (self.middle + other.middle) / 2.0,
-            from: self.from.min(other.from),
-            to: self.to.max(other.to),
-        }
-    }
-
-    pub(crate) fn width(&self) -> f64 {
-        (self.to - self.from) / self.middle
     }
 }
 
@@ -555,9 +534,9 @@ mod tests {
         assert!(off(fit.frames, b) < 0.02, "{fit:?}");
     }
 
-    fn off(found: Within, truth: f64) -> f64 {
-        assert!(found.from <= truth && truth <= found.to, "{found:?} {truth}");
-        (found.middle / truth - 1.0).abs()
+    fn off(found: Bounds, truth: f64) -> f64 {
+        assert!(found.at_least <= truth && truth <= found.at_most, "{found:?} {truth}");
+        (found.estimate / truth - 1.0).abs()
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub(crate) struct Estimate {
     pub(crate) too_slow: bool,
     /// A queue was emptying while the train told what kind it is: nearer to the rate it would not.
     pub(crate) falling: bool,
+    /// A line in front of the bottleneck, which is faster and queued what was offered beyond this rate.
+    pub(crate) in_front: Option<f64>,
 }
 
 impl Train {
@@ -159,13 +161,23 @@ impl Quiet {
         self.range / libm::sqrt(12.0)
     }
 
-    /// The interval of the loss.
+    /// The interval of the loss. Runs of lost frames come as by Poisson's law, whose mean lies between the
+    /// ends that Garwood (1936) gives for a count, by Wilson's and Hilferty's cube; their lengths, as of a
+    /// geometric distribution, are known to the root of `(1 - 1/b) / n` in the mean. Both are factors.
     pub(crate) fn loss_within(&self) -> (f64, f64) {
-        let error = COVERS * self.loss_error();
-        match self.lost > 0.0 {
-            true => ((self.loss() - error).max(0.0), self.loss() + error),
-            false => (0.0, self.loss_at_most()),
+        if self.lost <= 0.0 {
+            return (0.0, self.loss_at_most());
         }
+        let events = self.loss_events.clamp(1.0, self.lost.max(1.0));
+        let cube = |count: f64, errors: f64| {
+            let third = 1.0 / (3.0 * libm::sqrt(count));
+            let root = 1.0 - third * third + errors * third;
+            count * root * root * root
+        };
+        let ends = [cube(events, -COVERS), cube(events + 1.0, COVERS)];
+        let length = COVERS * libm::sqrt((1.0 - events / self.lost.max(1.0)) / events);
+        let apart = ends.map(|end| libm::hypot(libm::log(end / events), length));
+        (self.loss() * libm::exp(-apart[0]), (self.loss() * libm::exp(apart[1])).min(1.0))
     }
 
     /// The standard error of the loss.
@@ -223,18 +235,20 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let of_loss = if quiet.lost > 0.0 { quiet.loss_error() } else { 0.0 };
     // Rates are given in whole bits a second, clocks are apart by some parts in a million.
     let error = COVERS * libm::hypot(error, of_loss) + CLOCKS_APART;
+    let at_most = let_through(quiet.loss_at_most()) * (1.0 + error);
     Estimate {
         kind,
         bps: let_through(quiet.loss()),
         at_least: bps * (1.0 - error),
-        at_most: let_through(quiet.loss_at_most()) * (1.0 + error),
+        at_most,
         delay: Duration::from_secs_f64(waits.end.mean.max(waits.over).max(0.0)),
-        waits: (waits.end.mean, waits.end.error),
+        waits: (waits.end.mean, waits.error()),
         drops,
         held: (held.mean - held.error).max(0.0) / train.frame_bits,
         draining,
         too_slow: !busy,
         falling,
+        in_front: look.in_front(at_most),
     }
 }
 
@@ -260,6 +274,8 @@ struct Waits {
     /// At the beginning of the part just above the rate, and at its end.
     begin: f64,
     end: Mean,
+    /// How much of it at most is jitter that keeps the order.
+    jitter: f64,
 }
 
 /// The rate behind the knee, with its relative error.
@@ -269,6 +285,18 @@ struct Slope {
     /// The third part was an overload.
     busy: bool,
     draining: bool,
+}
+
+impl Waits {
+    /// With what jitter adds as if it were an error.
+    const fn error(&self) -> f64 {
+        self.end.error + self.jitter
+    }
+
+    /// What is no jitter for certain, in seconds.
+    const fn at_least(&self) -> f64 {
+        self.end.mean - self.jitter - CERTAIN * self.end.error
+    }
 }
 
 impl<'a> Look<'a> {
@@ -299,13 +327,37 @@ impl<'a> Look<'a> {
         // in the mean. Just above the rate there are 2.16 times as many as in a quiet time, which
         // makes 0.37 J at most.
         let keeps_order = !quiet.reordered && quiet.range > self.frame_time;
-        let more = if keeps_order { 0.19 * quiet.range } else { 0.0 };
-        let end = grown(fine.start + fine.len() * 6 / 10..fine.end);
         Waits {
             over: grown(over.start + over.len() / 2..over.end).mean,
             begin: grown(fine.start..fine.start + fine.len() / 5).mean,
-            end: Mean { error: end.error + more, ..end },
+            end: grown(fine.start + fine.len() * 6 / 10..fine.end),
+            jitter: if keeps_order { 0.19 * quiet.range } else { 0.0 },
         }
+    }
+
+    /// A queue that grows by `s` seconds in each second is in front of a line of 1 / (1 + s) of the rate that
+    /// is offered. Where less comes than such a line sends, something behind it takes the rest, and more
+    /// than the line sends never gets there. The queue of the bottleneck itself grows no more once it drops,
+    /// and not before a bucket is empty: what grows all the while, in each quarter as in the others, is
+    /// none of it.
+    fn in_front(&self, at_most: f64) -> Option<f64> {
+        let Self { train, over, .. } = self;
+        let quarter = over.len() / 4;
+        let slopes = (0..4).map(|place| {
+            let first = over.start + place * quarter;
+            let growing = first..first + quarter;
+            let growth = train.growth(growing.clone());
+            // Between the centres of the first and the last third, in whole slices.
+            let between = train.lasts(growing) * (quarter - quarter / 3) as f64 / quarter as f64;
+            Mean { mean: growth.mean / between, error: growth.error / between }
+        });
+        let slopes: Vec<Mean> = slopes.collect();
+        let most =
+            slopes.iter().map(|slope| slope.mean + CERTAIN * slope.error).fold(0.0, f64::max);
+        let offered = train.offered[train.steps() - 2];
+        let least = offered / (1.0 + most);
+        let is_steady = slopes.iter().all(|slope| slope.mean > most / 2.0);
+        (train.fills(over.clone()) && is_steady && least > at_most).then_some(least)
     }
 
     fn slope(&self, waits: &Waits) -> Slope {
@@ -315,13 +367,15 @@ impl<'a> Look<'a> {
         let offered = self.train.offered.last().copied().unwrap_or(0.0);
         let short = 1.0 - slow.bps / (offered * (1.0 - self.quiet.loss()));
         let is_short = short > (3.0 * libm::hypot(slow_error, self.quiet.loss_error())).max(0.01);
-        let busy = is_short || self.is_a_queue(waits.end.mean, waits.end.error);
+        let busy = is_short || self.is_a_queue(waits.end.mean, waits.error());
         let resolution = CERTAIN * libm::hypot(fast_error, slow_error);
         let draining = busy && slow.bps < fast.bps * (1.0 - resolution.max(0.006));
         let (bps, error) = if draining {
             (slow.bps, slow_error)
         } else if !busy {
-            (fast.bps, fast_error)
+            // What passed of the third part the bottleneck lets pass at least.
+            let passed = slow.bps * (1.0 - COVERS * slow_error) / fast.bps.max(1.0);
+            (fast.bps, fast_error.max((1.0 - passed) / COVERS))
         } else {
             // Both parts are overloads: the better known counts more, and what they differ by is
             // error.
@@ -360,17 +414,17 @@ impl<'a> Look<'a> {
     /// And whether a queue was emptying, so that nothing can be told.
     fn kind(&self, waits: &Waits, bps: f64, held: &Mean, drops: bool) -> (Kind, bool) {
         let (full, full_error) = (held.mean / bps, held.error / bps);
-        let Waits { over, begin, end } = waits;
-        let emptied = begin - end.mean > (1.5 * CERTAIN * end.error).max(0.15 * begin);
+        let Waits { over, begin, end, .. } = waits;
+        let emptied = begin - end.mean > (1.5 * CERTAIN * waits.error()).max(0.15 * begin);
         // In front of a line that is busy a frame waits for half of another one at least, in the mean.
         let least = 0.25 * self.frame_time;
-        let is_certain = end.mean > CERTAIN * end.error;
+        let is_certain = waits.at_least() > 0.0;
         let still = is_certain && end.mean > least;
         let falling = drops && emptied && still && self.slow.0.bps < 0.995 * FINE * bps;
         let is_even = !self.train.reordered && self.quiet.range < 0.1 * self.frame_time;
         let at_most = end.mean + 3.0 * end.error;
         let kind = if !drops
-            && (self.train.fills(self.over.clone()) || self.is_a_queue(*over, end.error))
+            && (self.train.fills(self.over.clone()) || self.is_a_queue(*over, waits.error()))
         {
             Kind::Queue
         } else if falling {
@@ -413,6 +467,7 @@ impl Estimate {
         draining: false,
         too_slow: false,
         falling: false,
+        in_front: None,
     };
 
     /// Whether more came through, certainly.

@@ -1,6 +1,7 @@
 //! The search for the bottleneck of one direction: what limits it, at which rate, and what is lost
 //! and delayed below it.
 
+mod buckets;
 mod terms;
 
 use alloc::format;
@@ -14,9 +15,8 @@ use fp_model::{
 };
 
 use super::offers::{Counts, Offers, Stream};
-use super::rate::{Estimate, FINE, Kind, OVER, Quiet, burst, estimate, whole};
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
 use super::train::Train;
-use crate::bounds::Bounds;
 use crate::path::{mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
@@ -65,19 +65,6 @@ const HOLDS: f64 = 2.0 / 3.0;
 /// and how long it is then kept busy to empty a bucket that may hide behind it, where the rate is a result:
 /// in five seconds one of a second at its rate, whose rate is five sixths of the line's.
 const KEEPS_BUSY: Duration = Duration::from_secs(3);
-/// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
-/// of a frame more than it needs.
-const DENSE: f64 = 8.0;
-/// The count of 150 frames that pass is right to a percent.
-const DENSE_FRAMES: f64 = 150.0;
-/// How many times the dense frames are offered when more comes than was known.
-const DENSER: u32 = 4;
-/// Two rates beyond this share of each other are the same: a first look is known so well.
-const SAME: f64 = 0.97;
-/// Frames of a train that shows the longest burst: this many times those that it was seen to hold at
-/// least, which half of them empty in any case, and those of the smallest one.
-const EMPTIES: f64 = 4.0;
-const BURST_FRAMES: f64 = 20.0;
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
@@ -118,6 +105,29 @@ struct Overload {
     frames: f64,
 }
 
+/// What is known between two trains.
+struct Hunt {
+    over: Overload,
+    /// How long what forgives is emptied before the next one.
+    drain: Duration,
+    known: Option<(Estimate, Quiet)>,
+    quiet: Option<Quiet>,
+    /// A line was overloaded for long.
+    has_held: bool,
+    /// In the last train a queue emptied.
+    fell: bool,
+    /// No more is offered than a line in front of the bottleneck carries.
+    knows_line: bool,
+}
+
+impl From<Overload> for Hunt {
+    fn from(over: Overload) -> Self {
+        let drain = over.knee.mul_f64(PAST_THE_KNEE);
+        let (known, quiet) = (None, None);
+        Self { over, drain, known, quiet, has_held: false, fell: false, knows_line: false }
+    }
+}
+
 /// What came of offering more than a line carries for long.
 enum Held {
     /// The rate stayed as it was; with how long the queue delays.
@@ -151,65 +161,20 @@ impl<'a> Finder<'a> {
             Err(reached) => return Ok(Limits::NotReached(reached)),
         };
         self.look_closer(&mut over)?;
-        let mut drain = over.knee.mul_f64(PAST_THE_KNEE);
-        let mut known: Option<(Estimate, Quiet)> = None;
-        let (mut quiet, mut has_held) = (None::<Quiet>, false);
+        let mut hunt = Hunt::from(over);
         for _ in 0..TRAINS {
-            if known.is_some() && self.spent > BUDGET {
+            if hunt.known.is_some() && self.spent > BUDGET {
                 break;
             }
-            let (train, lasts) = self.train(&over, drain)?;
-            if !self.is_overload(&over, &train) {
-                // The first look was too low, or what forgives holds more than was taken out of it.
-                let offered = (OVER * over.rate).min(self.limit);
-                drain += lasts.mul_f64((offered / over.offered).min(1.0));
-                over.offered = over.offered.max(offered);
-                over.rate = (1.35 * over.rate).min(over.offered / FINE);
-                continue;
-            }
-            let came = train.through(train.step(train.steps() - 1)).bps;
-            if came == 0.0 {
-                // A bucket in front of a queue made the first look too high, so that the queue still
-                // held all of the last step when the receiver stopped listening. Half of nothing is
-                // no rate to measure loss and delay at; what did arrive gives a lower rate, at which
-                // the next train is queued for less time than it is waited for.
-                let arrived = train.through(train.whole()).bps;
-                over.rate = arrived.min(over.rate / OVER).max(over.rate / LOWER);
-                continue;
-            }
-            let half = came / 2.0;
-            let at_half = match quiet {
-                Some(known) if are_alike(known.bps, half) => quiet,
-                _ => self.quiet(half)?,
-            };
-            let Some(at_half) = at_half else {
-                // Half of what came through is too much: a bucket that forgave is empty now.
-                over = Overload { offered: (2.0 * half).max(over.rate), rate: half / OVER, ..over };
-                (drain, known) = (self.search.empties, None);
-                continue;
-            };
-            quiet = Some(at_half);
-            let found = estimate(&train, over.rate, &at_half);
-            known = Some((found, at_half));
-            if found.draining {
-                drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
-            } else if self.may_hide_a_bucket(&found) && !has_held {
-                has_held = true;
-                match self.hold(&found, &at_half)? {
-                    Held::Stood(found) => known = Some((found, at_half)),
-                    Held::Fell { rate } => {
-                        over = Overload { offered: FINE * found.bps, rate, ..over };
-                        (drain, known, quiet) = (self.search.empties, None, None);
-                        continue;
-                    }
-                }
-                break;
-            } else if !found.too_slow && !found.falling || self.is_a_start(&found) {
+            let (train, lasts) = self.train(&hunt.over, hunt.drain)?;
+            let Some(at_half) = self.beside(&mut hunt, &train, lasts)? else { continue };
+            let found = estimate(&train, hunt.over.rate, &at_half);
+            hunt.known = Some((found, at_half));
+            if self.is_done(&mut hunt, &found, &at_half, lasts)? {
                 break;
             }
-            // Just above the rate, where a queue in front of a policer has emptied.
-            over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
         }
+        let Hunt { over, known, .. } = hunt;
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
@@ -220,6 +185,91 @@ impl<'a> Finder<'a> {
             self.offer_densely(&mut found, &quiet)?;
         }
         Ok(Limits::Found(found, quiet))
+    }
+
+    /// What is lost and delayed at half of what came of a train; `None` where another one has to be offered.
+    fn beside(
+        &mut self,
+        hunt: &mut Hunt,
+        train: &Train,
+        lasts: Duration,
+    ) -> Result<Option<Quiet>, Abort> {
+        let Hunt { over, .. } = hunt;
+        if !self.is_overload(over, train) {
+            // The first look was too low, or what forgives holds more than was taken out of it.
+            let offered = (OVER * over.rate).min(self.limit);
+            hunt.drain += lasts.mul_f64((offered / over.offered).min(1.0));
+            over.offered = over.offered.max(offered);
+            over.rate = (1.35 * over.rate).min(over.offered / FINE);
+            return Ok(None);
+        }
+        let came = train.through(train.step(train.steps() - 1)).bps;
+        if came == 0.0 {
+            // A bucket in front of a queue made the first look too high, so that the queue still held
+            // all of the last step when the receiver stopped listening. Half of nothing is no rate to
+            // measure loss and delay at; what did arrive gives a lower rate, at which the next train is
+            // queued for less time than it is waited for.
+            let arrived = train.through(train.whole()).bps;
+            over.rate = arrived.min(over.rate / OVER).max(over.rate / LOWER);
+            return Ok(None);
+        }
+        let half = came / 2.0;
+        let at_half = match hunt.quiet {
+            Some(known) if are_alike(known.bps, half) => hunt.quiet,
+            _ => self.quiet(half)?,
+        };
+        if at_half.is_none() {
+            // Half of what came through is too much: a bucket that forgave is empty now.
+            let offered = (2.0 * half).max(over.rate);
+            *over = Overload { offered, rate: half / OVER, ..*over };
+            (hunt.drain, hunt.known) = (self.search.empties, None);
+            return Ok(None);
+        }
+        hunt.quiet = at_half;
+        Ok(at_half)
+    }
+
+    /// Whether a train said all that another one could say; if not, what the next one is to be.
+    fn is_done(
+        &mut self,
+        hunt: &mut Hunt,
+        found: &Estimate,
+        quiet: &Quiet,
+        lasts: Duration,
+    ) -> Result<bool, Abort> {
+        let Hunt { over, .. } = hunt;
+        if let Some(line) = found.in_front.filter(|_| !hunt.knows_line) {
+            hunt.knows_line = true;
+            self.limit = self.limit.min(line);
+            let (offered, rate) = (over.offered.min(line), found.bps.min(line));
+            *over = Overload { offered, rate, ..*over };
+            hunt.drain += lasts;
+            return Ok(false);
+        }
+        if found.draining {
+            hunt.drain += lasts.mul_f64((OVER * over.rate / over.offered).min(1.0));
+        } else if !hunt.has_held && (self.may_hide_a_bucket(found) || hunt.fell && found.falling) {
+            // A queue that empties once more though it is offered what came of it may be fed by less.
+            hunt.has_held = true;
+            match self.hold(found, quiet)? {
+                Held::Stood(_) if found.falling => return Ok(false),
+                Held::Stood(found) => hunt.known = Some((found, *quiet)),
+                Held::Fell { rate } => {
+                    // No more comes of what is in front of the bucket, and more would only queue there.
+                    self.limit = self.limit.min(found.at_least);
+                    *over = Overload { offered: self.limit, rate, ..*over };
+                    (hunt.drain, hunt.known, hunt.quiet) = (self.search.empties, None, None);
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        } else if !found.too_slow && !found.falling || self.is_a_start(found) {
+            return Ok(true);
+        }
+        // Just above the rate, where a queue in front of a policer has emptied.
+        hunt.fell = found.falling;
+        over.rate = found.bps * if found.falling && !found.draining { 0.97 } else { 1.0 };
+        Ok(false)
     }
 
     /// Whether the second part of a train was more than what forgives and what limits let pass.
@@ -268,56 +318,6 @@ impl<'a> Finder<'a> {
         let drops = found.drops || train.loss(filled.clone()) > quiet.loss() + 0.08;
         let delay = found.delay.max(train.waits(filled, quiet));
         Ok(Held::Stood(Estimate { drops, delay, ..*found }))
-    }
-
-    /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
-    /// frame is not there yet: it lets its rate pass only of frames that come close together.
-    fn offer_densely(&mut self, found: &mut Estimate, quiet: &Quiet) -> Result<(), Abort> {
-        // What comes to the bucket, at most: a line in front of it may let less pass.
-        let mut fed = f64::INFINITY;
-        for _ in 0..DENSER {
-            let rate = (DENSE * found.bps).min(self.limit);
-            let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
-            let lasts = lasts.clamp(Duration::from_millis(400), MOST);
-            // What the buckets hold is taken first.
-            let held = found.held * self.frame_bits() / (rate.min(fed) - found.bps).max(1.0);
-            let drain = Duration::from_secs_f64(
-                (PAST_THE_KNEE * held).min(self.search.empties.as_secs_f64()),
-            );
-            let steps = drained(rate, drain, [(rate, lasts)]);
-            let stream = self.sound(&steps, Duration::ZERO, "bottleneck, densely")?;
-            let train = self.told(&stream, &steps)?;
-            let step = train.step(train.steps() - 1);
-            let third = step.len() / 3;
-            let (first, last) = (step.start..step.start + third, step.end - third..step.end);
-            let is_even = !train.differ(first, last.clone(), quiet);
-            let came = train.through(last);
-            if is_even && found.is_less_than(&came, quiet) && came.bps < SAME * fed.min(rate) {
-                // All that came may have been paid for by what the bucket won since the last train.
-                fed = came.bps;
-                continue;
-            }
-            if !is_even || !found.raise(&came, quiet) || rate >= self.limit {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
-    /// slices in which its frames are counted are fine.
-    pub(crate) fn longest_burst(
-        &mut self,
-        found: &Estimate,
-        quiet: &Quiet,
-    ) -> Result<Option<Bounds>, Abort> {
-        let rate = (DENSE * found.bps).min(self.limit);
-        let frames = EMPTIES * found.held + BURST_FRAMES;
-        let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
-        let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
-        // Before it nothing was sent while the path settled.
-        let rested_s = settle(self.search.rtt).as_secs_f64();
-        Ok(burst(&self.told(&stream, &steps)?, found, quiet, rested_s))
     }
 
     /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.
@@ -458,12 +458,16 @@ impl<'a> Finder<'a> {
         let Some(delay) = stream.seen.delay else { return };
         self.delays.0 = self.delays.0.min(delay.min.as_secs_f64());
         let most = delay.max.as_secs_f64();
-        // Frames that were still queued at the end look lost, and those before them were under way for
-        // about as long as the receiver listened.
-        let all_came = most - self.delays.0 < 0.8 * self.listened.as_secs_f64();
-        if train.overload(self.floor()).loses && all_came {
+        if train.overload(self.floor()).loses && self.has_come(stream) {
             self.delays.1 = Some(self.delays.1.unwrap_or(most).max(most));
         }
+    }
+
+    /// Whether no frame was still queued at the end: they look lost, and those before them were under way for
+    /// about as long as the receiver listened.
+    fn has_come(&self, stream: &Stream) -> bool {
+        let most = stream.seen.delay.map_or(0.0, |delay| delay.max.as_secs_f64());
+        most - self.delays.0 < 0.8 * self.listened.as_secs_f64()
     }
 
     /// No queue holds frames for longer than this: one that dropped frames was full, and delayed the

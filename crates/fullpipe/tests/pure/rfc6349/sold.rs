@@ -185,6 +185,12 @@ fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
         // Dense frames, sent when the bucket has won tokens again, come through at the line's rate.
         (4_662, 1, 1_494, 480_219),
         (23_000, 85, 13_254, 2_400_000),
+        // The same where the bucket pays for all of the dense frames at first.
+        (100_000, 100_000, 33_412, 9_814_000),
+        // The line's queue outlasts a train that offers more than the line sends.
+        (100_000, 100_000, 75_304, 8_960_000),
+        (1_000_000, 100_000, 289_807, 53_452_000),
+        (1_000_000, 100_000, 815_894, 855_554),
     ] {
         let queue = Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::Fifo });
         let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
@@ -197,6 +203,40 @@ fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
             let truth = 1000.0 * cir_kbps as f64;
             assert_eq!(limit.kind, LimitKind::Policer, "{cbs_bytes} bytes: {limit:?}");
             assert!((l2 / truth - 1.0).abs() < 0.01, "{l2} of {truth}");
+        }
+    }
+}
+
+/// A line behind the policer is the limit while the bucket pays, and its queue empties when it no longer does.
+#[test]
+fn a_policer_in_front_of_a_line_hardly_faster_is_found() {
+    for (first_kbps, cir_kbps, cbs_bytes, line_kbps, packets) in
+        [(10_000, 5_987, 204_659, 6_983, 49), (100_000, 30_000, 2_000_000, 36_000, 200)]
+    {
+        let queued = |kbps: u64, packets| LinkSpec {
+            line_rate: Some(Rate::bps(1000 * kbps)),
+            queue: Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::Fifo }),
+            delay: Duration::from_millis(2),
+            ..LinkSpec::default()
+        };
+        let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
+        let links =
+            vec![LinkSpec { police, ..queued(first_kbps, 100_000) }, queued(line_kbps, packets)];
+        let path = PathSpec {
+            name: "hidden".into(),
+            description: String::new(),
+            near_to_far: links.clone(),
+            far_to_near: links,
+            gateway: None,
+        };
+        let plan = Plan::new(Family::Ipv4, 1500);
+        let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, 5));
+        end.unwrap();
+        for limit in bottlenecks(&report) {
+            let l2 = limit.rate_at(Layer::L2).as_bps() as f64;
+            let truth = 1000.0 * cir_kbps as f64;
+            assert!((l2 / truth - 1.0).abs() < 0.01, "{l2} of {truth}: {limit:?}");
+            assert_ne!(limit.kind, LimitKind::Queue, "{limit:?}");
         }
     }
 }

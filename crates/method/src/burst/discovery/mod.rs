@@ -20,7 +20,6 @@ use fp_model::{
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
 use super::{Charge, Discovered, Discovery, Lengths, Plan, Run, Step};
 use crate::bounds::Bounds;
-use crate::infer::bucket::Within;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
@@ -254,13 +253,13 @@ impl Look<'_> {
 
     /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
     /// cost the same bytes, `f·(L + o)`. The layer is known where one alone lies between the bounds.
-    fn charge(&self, short: (f64, Within), long: (f64, Within)) -> Charge {
+    fn charge(&self, short: (f64, Bounds), long: (f64, Bounds)) -> Charge {
         let offset = |short_s: f64, long_s: f64| {
             (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
         };
-        let estimate = offset(short.1.middle, long.1.middle);
-        let at_least = offset(short.1.to, long.1.from);
-        let at_most = offset(short.1.from, long.1.to);
+        let estimate = offset(short.1.estimate, long.1.estimate);
+        let at_least = offset(short.1.at_most, long.1.at_least);
+        let at_most = offset(short.1.at_least, long.1.at_most);
         let fits = |(_, bytes): &&(Layer, i32)| {
             (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(*bytes))
         };
@@ -277,10 +276,6 @@ const OFFSET_GRAIN: f64 = 0.2;
 fn unknown(found: &Estimate) -> Discovered {
     let Estimate { bps, at_least, at_most, .. } = *found;
     Discovered::Unknown { rate_bps: Bounds { estimate: bps, at_least, at_most } }
-}
-
-const fn bounds(within: Within) -> Bounds {
-    Bounds { estimate: within.middle, at_least: within.from, at_most: within.to }
 }
 
 /// A time that was computed, within what may be waited for.

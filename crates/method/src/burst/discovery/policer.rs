@@ -7,11 +7,11 @@ use core::time::Duration;
 use fp_model::{BurstReport, BurstsReport, Dscp, PacketLayout};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, arrivals, bounds,
-    mean_spacing, settle, spacing_in_runs, unknown,
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, arrivals, mean_spacing,
+    settle, spacing_in_runs, unknown,
 };
 use crate::burst::SecondBucket;
-use crate::infer::bucket::{Bucket, Fate, Fates, Lost, Within};
+use crate::infer::bucket::{Bucket, Fate, Fates, Lost};
 use crate::infer::departures::{departures, lateness, unsure};
 use crate::infer::rate::Kind;
 
@@ -70,7 +70,7 @@ struct Measured {
     seen: BurstsReport,
     /// With losses before the bucket and behind it.
     fits: [Option<Bucket>; 2],
-    passes: Within,
+    passes: Bounds,
     /// By how much longer than the first frames the last ones were under way, and three standard
     /// errors of that, in seconds.
     waited: (f64, f64),
@@ -78,7 +78,7 @@ struct Measured {
     was_full: bool,
     /// The depth by a shorter train that met a full bucket, too: the longer a bucket is watched, the
     /// better its rate is known, and the more of what comes unevenly is in the interval of its depth.
-    shorter: Option<Within>,
+    shorter: Option<Bounds>,
 }
 
 impl Look<'_> {
@@ -106,15 +106,16 @@ impl Look<'_> {
             }
         }
         let depth = long.depth();
-        let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().middle) else {
+        let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
+        else {
             return Ok(self.as_policer(found, &long, None));
         };
         let times = long_bytes / f64::from(short_bytes);
         let line = line * times * 0.9;
-        let rate = long.rate().middle * times;
+        let rate = long.rate().estimate * times;
         // What many frames show of the depth no more of them show better.
-        let full = depth.middle < MANY_FRAMES || !long.was_full || long.likely().is_empty();
-        let held = 1.1 * depth.middle * times + 5.0;
+        let full = depth.estimate < MANY_FRAMES || !long.was_full || long.likely().is_empty();
+        let held = 1.1 * depth.estimate * times + 5.0;
         let short = self.measure(short_bytes, rate, held, line, full, quiet)?;
         Ok(self.as_policer(found, &long, short.as_ref()))
     }
@@ -152,7 +153,7 @@ impl Look<'_> {
                 continue;
             }
             // Runs of frames lost by chance are no bucket that this train empties.
-            let passes_all = fates.passes(quiet).from * fates.spacing() > 1.0 / FASTER_LEAST;
+            let passes_all = fates.passes(quiet).at_least * fates.spacing() > 1.0 / FASTER_LEAST;
             if !fates.is_refused(quiet) || passes_all {
                 if aim.is_longest(burst) || self.sending > BUDGET {
                     return Ok(best);
@@ -207,18 +208,19 @@ impl Look<'_> {
             }
         }
         if !long.was_full && short.is_none_or(|short| !short.was_full) {
-            cbs.to = f64::INFINITY;
+            cbs.at_most = f64::INFINITY;
         }
         if long.likely().is_empty() {
             // What the search found is as good.
             let search =
                 [found.bps, found.at_least, found.at_most].map(|bps| bps * charged / long_bytes);
-            cir = cir.or(Within { middle: cir.middle, from: search[1], to: search[2] });
+            cir =
+                cir.or(Bounds { estimate: cir.estimate, at_least: search[1], at_most: search[2] });
         }
         let marked = marked(&long.seen);
         Discovered::Policer {
-            cir_bps: bounds(cir),
-            cbs_bytes: bounds(cbs),
+            cir_bps: cir,
+            cbs_bytes: cbs,
             charge,
             excess: excess(long, &marked, charged),
             alone: None,
@@ -300,7 +302,7 @@ impl Aim {
         if behind as f64 >= REFILLS / 3.0 || f64::from(burst.frames) >= FRAMES_MAX {
             return false;
         }
-        let passes = fates.passes(quiet).middle;
+        let passes = fates.passes(quiet).estimate;
         let forgiven = knee.arrived - passes * fates.at(knee.frame);
         self.held = (1.2 * forgiven).max(1.5 * self.held);
         self.frames_s = passes.min(self.frames_s).max(0.1 * self.frames_s);
@@ -317,11 +319,11 @@ impl Aim {
             // Two buckets, or a queue that overflows at such a rate.
             self.slower += 1;
             self.line = (self.expected + (sent - self.expected) / 3.0) / BELOW_THE_LINE;
-            self.frames_s = measured.passes.middle.max(self.expected);
+            self.frames_s = measured.passes.estimate.max(self.expected);
             self.pause_s += 0.5;
             return true;
         }
-        let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.middle;
+        let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.estimate;
         let slack =
             measured.fits.iter().flatten().map(|fit| fit.slack).fold(f64::INFINITY, f64::min);
         let is_unsure = unsure > SLACK_FRAMES && slack > SLACK_FRAMES;
@@ -344,15 +346,15 @@ impl Aim {
     /// The next train meets a bucket that may be deeper than this one showed. The pauses double, so
     /// that all of them take four fill times at most until one is long enough.
     fn follow(&mut self, measured: &Measured, fills_s: f64) {
-        self.frames_s = measured.rate().middle;
-        self.held = 1.5 * (1.1 * measured.depth().middle + 3.0);
+        self.frames_s = measured.rate().estimate;
+        self.held = 1.5 * (1.1 * measured.depth().estimate + 3.0);
         self.pause_s = (2.0 * self.pause_s).max(FILLS * fills_s);
     }
 }
 
 /// The narrower of two intervals, unless they exclude each other: then what holds both.
-fn better(one: Within, other: Within) -> Within {
-    if one.to < other.from || other.to < one.from {
+fn better(one: Bounds, other: Bounds) -> Bounds {
+    if one.at_most < other.at_least || other.at_most < one.at_least {
         return one.or(other);
     }
     if other.width() < one.width() { other } else { one }
@@ -374,7 +376,7 @@ impl Measured {
             let (rate, depth) = (second.rate_bps?, second.depth_bytes?);
             Some(depth.estimate / (rate.estimate / 8.0))
         });
-        (self.depth().middle / self.rate().from).max(excess.unwrap_or(0.0))
+        (self.depth().estimate / self.rate().at_least).max(excess.unwrap_or(0.0))
     }
 
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the
@@ -391,8 +393,8 @@ impl Measured {
     /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
     /// one just above the rate beside a quiet time.
     fn waits(&self, found: &Estimate) -> Kind {
-        let one = 1.0 / self.rate().middle;
-        let full = self.depth().middle * one;
+        let one = 1.0 / self.rate().estimate;
+        let full = self.depth().estimate * one;
         let (mut waited, mut off) = self.waited;
         if 3.0 * found.waits.1 < off {
             (waited, off) = (found.waits.0, 3.0 * found.waits.1);
@@ -407,28 +409,28 @@ impl Measured {
     }
 
     /// Frames in a second.
-    fn rate(&self) -> Within {
+    fn rate(&self) -> Bounds {
         let rates = self.likely().into_iter().map(|fit| fit.frames_s);
-        let rate = rates.reduce(Within::or).unwrap_or(self.passes);
+        let rate = rates.reduce(Bounds::or).unwrap_or(self.passes);
         let sent = 1.0 / self.fates.spacing();
         // A bucket has less than a frame and what it wins from one to the next when it passes one: with
         // room for no more it wins nothing in between, and passes one of each few frames at any rate up to
         // that which passes one of one less.
-        let has_room = self.depth().from >= 1.0 + rate.middle / sent;
-        let few = libm::ceil(sent / rate.middle - ROUNDED);
+        let has_room = self.depth().at_least >= 1.0 + rate.estimate / sent;
+        let few = libm::ceil(sent / rate.estimate - ROUNDED);
         if has_room || few < 2.0 {
             return rate;
         }
-        Within { to: rate.to.max(sent / (few - 1.0)), ..rate }
+        Bounds { at_most: rate.at_most.max(sent / (few - 1.0)), ..rate }
     }
 
     /// Frames.
-    fn depth(&self) -> Within {
+    fn depth(&self) -> Bounds {
         let depths = self.likely().into_iter().map(|fit| fit.frames);
-        let depth = depths.reduce(Within::or).unwrap_or_else(|| {
+        let depth = depths.reduce(Bounds::or).unwrap_or_else(|| {
             // No single bucket explains it: this is what a straight line begins with.
-            let middle = self.fates.intercept(self.passes.middle).max(1.0);
-            Within { middle, from: 0.0, to: f64::INFINITY }
+            let middle = self.fates.intercept(self.passes.estimate).max(1.0);
+            Bounds { estimate: middle, at_least: 0.0, at_most: f64::INFINITY }
         });
         self.shorter.map_or(depth, |shorter| better(depth, shorter))
     }
@@ -510,8 +512,8 @@ fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket
         return Some(everything);
     };
     Some(SecondBucket {
-        rate_bps: Some(bounds(fit.frames_s.scaled(8.0 * charged))),
-        depth_bytes: Some(bounds(fit.frames.scaled(charged))),
+        rate_bps: Some(fit.frames_s.scaled(8.0 * charged)),
+        depth_bytes: Some(fit.frames.scaled(charged)),
         dscp,
     })
 }

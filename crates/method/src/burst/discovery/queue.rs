@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, bounds, slope};
-use crate::infer::bucket::Within;
+use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
+use crate::bounds::Bounds;
 use crate::infer::rate::Kind;
 use crate::infer::train::Train;
 
@@ -27,9 +27,9 @@ const QUEUED_MAX: Duration = Duration::from_secs(6);
 
 /// What frames of one length show that waited.
 pub(super) struct Held {
-    frames_s: Within,
+    frames_s: Bounds,
     /// Frames that left at once, before any waited.
-    pub(super) frames: Within,
+    pub(super) frames: Bounds,
     sent: f64,
     lost: f64,
     offered: f64,
@@ -48,7 +48,7 @@ impl Look<'_> {
         let long = self.hold(self.search.frame_bytes, long_s, FASTER, quiet)?;
         if let Some(long) = long.as_ref().filter(|long| long.is_of_a_policer(found, quiet)) {
             // What waited did so in front of something that drops.
-            let bps = found.bps.min(long.frames_s.middle * 8.0 * long_bytes);
+            let bps = found.bps.min(long.frames_s.estimate * 8.0 * long_bytes);
             return self.policer(&Estimate { bps, ..*found }, quiet);
         }
         // A line that is hardly faster than a policer behind it queues what comes so fast.
@@ -56,15 +56,19 @@ impl Look<'_> {
             // What is lost in front of a queue does not fill it.
             let faster = SLOWLY / (1.0 - quiet.loss().min(0.5));
             let excess = SLOWLY - 1.0;
-            let lasts = 1.3 * held.frames.middle / (excess * held.frames_s.middle) + 1.0;
+            let lasts = 1.3 * held.frames.estimate / (excess * held.frames_s.estimate) + 1.0;
             let slowly = match lasts < SLOWLY_MAX_S {
-                true => {
-                    self.offer(self.search.frame_bytes, held.frames_s.middle, faster, lasts, quiet)?
-                }
+                true => self.offer(
+                    self.search.frame_bytes,
+                    held.frames_s.estimate,
+                    faster,
+                    lasts,
+                    quiet,
+                )?,
                 false => None,
             };
             if let Some(slowly) = slowly.filter(|slowly| slowly.is_of_a_policer(found, quiet)) {
-                let bps = slowly.frames_s.middle * 8.0 * long_bytes;
+                let bps = slowly.frames_s.estimate * 8.0 * long_bytes;
                 let kind = Kind::Policer;
                 let found = Estimate { bps, kind, ..*found };
                 return self.policer(&found, quiet);
@@ -79,7 +83,7 @@ impl Look<'_> {
         // The search knows what comes of the long ones as well.
         let came = long_s * (1.0 - quiet.loss());
         let off = came - found.at_least / (8.0 * long_bytes);
-        let known = Within { middle: came, from: came - off, to: came + off };
+        let known = Bounds { estimate: came, at_least: came - off, at_most: came + off };
         let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
         let charge = self.charge((f64::from(short_bytes), short.frames_s), (long_bytes, rate));
         let counts = |bytes: i32| {
@@ -105,11 +109,10 @@ impl Look<'_> {
     fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         Discovered::Shaper {
-            rate_bps: bounds(long.frames_s.scaled(8.0 * charged)),
+            rate_bps: long.frames_s.scaled(8.0 * charged),
             charge,
-            bucket_bytes: bounds(
-                Within { from: long.frames.from.max(0.0), ..long.frames }.scaled(charged),
-            ),
+            bucket_bytes: Bounds { at_least: long.frames.at_least.max(0.0), ..long.frames }
+                .scaled(charged),
             delay: found.delay,
             loss_percent: 100.0 * long.lost / long.sent.max(1.0),
         }
@@ -131,7 +134,7 @@ impl Look<'_> {
             // What forgives is not yet at its end.
             let goes_on = held.as_ref().is_some_and(|held| {
                 let passes = 0.97 * held.offered * (1.0 - quiet.loss_at_most());
-                held.fell || held.frames_s.to > passes
+                held.fell || held.frames_s.at_most > passes
             });
             last = held.or(last);
             if !goes_on {
@@ -168,13 +171,13 @@ impl Held {
     /// Nothing waits longer than for a frame and by jitter, and much less than what was queued before
     /// could.
     fn is_of_a_policer(&self, found: &Estimate, quiet: &Quiet) -> bool {
-        let nothing = 1.0 / self.frames_s.middle + quiet.range;
+        let nothing = 1.0 / self.frames_s.estimate + quiet.range;
         self.waited < (0.25 * found.delay.as_secs_f64().min(self.may_wait)).min(nothing)
     }
 
     /// More goes at once than out of a line, certainly.
     fn has_bucket(&self) -> bool {
-        2.0 * self.frames.from - self.frames.middle > OF_A_LINE
+        2.0 * self.frames.at_least - self.frames.estimate > OF_A_LINE
     }
 }
 
@@ -207,12 +210,12 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
     let off = error * frames_s * (end - base) + 1.0;
     let (sent, arrived) = (train.frames(train.whole()), train.arrived(train.whole()));
     Some(Held {
-        frames_s: Within {
-            middle: frames_s,
-            from: frames_s * (1.0 - error),
-            to: frames_s * (1.0 + error),
+        frames_s: Bounds {
+            estimate: frames_s,
+            at_least: frames_s * (1.0 - error),
+            at_most: frames_s * (1.0 + error),
         },
-        frames: Within { middle: middle.max(0.0), from: middle - off, to: middle + off },
+        frames: Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off },
         sent,
         lost: sent - arrived,
         offered,

@@ -207,3 +207,35 @@ fn what_was_not_told_is_not_made_up() {
     let steps = [step(1e6, 1.0)];
     assert!(Train::of(&FramesReport::default(), &steps, FRAME_BYTES).is_none());
 }
+
+/// Runs of lost frames by a Gilbert channel: the interval holds the loss in 95 of 100 cases, but for what
+/// chance makes of the count, and of a hundred independent losses it is no wider than a quarter.
+#[test]
+fn intervals_of_the_loss_hold_it_whether_frames_are_lost_alone_or_in_runs() {
+    const DRAWS: u32 = 1000;
+    let mut chance = Chance(11);
+    for (frames, events, length) in [(8000.0, 4.0, 26.0), (8000.0, 6.0, 1.0), (20_000.0, 30.0, 5.0)]
+    {
+        let loss = events * length / frames;
+        // Into a run and out of it.
+        let (into, out) = (loss / length / (1.0 - loss), 1.0 / length);
+        let mut held = 0;
+        for _ in 0..DRAWS {
+            let (mut lost, mut runs, mut is_lost) = (0.0, 0.0, chance.next() < loss);
+            for _ in 0..frames as u32 {
+                let was_lost = is_lost;
+                is_lost = if was_lost { chance.next() >= out } else { chance.next() < into };
+                lost += f64::from(u8::from(is_lost));
+                runs += f64::from(u8::from(is_lost && !was_lost));
+            }
+            let quiet = Quiet { loss_events: runs, ..Quiet::that_lost(frames, lost) };
+            let (least, most) = quiet.loss_within();
+            // That nothing was lost in eight thousand frames says nothing of long runs.
+            held += u32::from(least <= loss && loss <= most || lost == 0.0 && length > 1.0);
+        }
+        // 1000 · 0.95 less three times the root of 1000 · 0.95 · 0.05.
+        assert!(held >= 929, "{held} of {DRAWS}: {events} runs of {length}");
+    }
+    let (least, most) = Quiet::that_lost(10_000.0, 100.0).loss_within();
+    assert!(0.0078 < least && most < 0.0124, "{least} to {most}");
+}

@@ -1,0 +1,97 @@
+//! What a search asks of a policer's buckets beside their rate: whether one holds hardly a frame, and the
+//! longest burst that one passes.
+
+use core::time::Duration;
+
+use fp_model::{Abort, Step as PaceStep};
+
+use super::{Finder, MOST, PAST_THE_KNEE, drained};
+use crate::bounds::Bounds;
+use crate::infer::rate::{Estimate, Quiet, burst, whole};
+use crate::path::settle;
+
+/// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
+/// of a frame more than it needs.
+const DENSE: f64 = 8.0;
+/// The count of 150 frames that pass is right to a percent.
+const DENSE_FRAMES: f64 = 150.0;
+/// How many times the dense frames are offered when more comes than was known.
+const DENSER: u32 = 4;
+/// Two rates beyond this share of each other are the same: a first look is known so well.
+const SAME: f64 = 0.97;
+/// Frames of a train that shows the longest burst: this many times those that it was seen to hold at
+/// least, which half of them empty in any case, and those of the smallest one.
+const EMPTIES: f64 = 4.0;
+const BURST_FRAMES: f64 = 20.0;
+
+impl Finder<'_> {
+    /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
+    /// frame is not there yet: it lets its rate pass only of frames that come close together.
+    pub(super) fn offer_densely(
+        &mut self,
+        found: &mut Estimate,
+        quiet: &Quiet,
+    ) -> Result<(), Abort> {
+        // What comes to the bucket, at most: a line in front of it may let less pass.
+        let mut fed = f64::INFINITY;
+        let (mut taken, mut queued) = (found.held, Duration::ZERO);
+        for _ in 0..DENSER {
+            let rate = (DENSE * found.bps).min(self.limit);
+            let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
+            let lasts = lasts.clamp(Duration::from_millis(400), MOST);
+            // What the buckets hold is taken first.
+            let held = taken * self.frame_bits() / (rate.min(fed) - found.bps).max(1.0);
+            let drain = Duration::from_secs_f64(
+                (PAST_THE_KNEE * held).min(self.search.empties.as_secs_f64()),
+            );
+            let steps = drained(rate, drain, [(rate, lasts)]);
+            let stream = self.sound(&steps, queued, "bottleneck, densely")?;
+            let train = self.told(&stream, &steps)?;
+            if !self.has_come(&stream) {
+                // A line in front of the bucket lets through what came, and needs longer for all of it.
+                fed = fed.min(train.through(train.whole()).bps);
+                queued =
+                    (drain + lasts).mul_f64((rate / fed.max(found.bps) - 1.0).max(0.0)).min(MOST);
+                continue;
+            }
+            let step = train.step(train.steps() - 1);
+            let third = step.len() / 3;
+            let (first, last) = (step.start..step.start + third, step.end - third..step.end);
+            let is_even = !train.differ(first, last.clone(), quiet);
+            let came = train.through(last.clone());
+            let beyond = (came.bps - found.bps) * lasts.as_secs_f64() / self.frame_bits();
+            if quiet.explains(train.lost(last.clone()), train.frames(last.clone())) && beyond > 0.0
+            {
+                // Nothing is refused: what the buckets hold pays for it, and they hold that at least.
+                found.held = found.held.max(beyond);
+                taken += taken.max(beyond);
+                continue;
+            }
+            if is_even && found.is_less_than(&came, quiet) && came.bps < SAME * fed.min(rate) {
+                // All that came may have been paid for by what the bucket won since the last train.
+                fed = came.bps;
+                continue;
+            }
+            if !is_even || !found.raise(&came, quiet) || rate >= self.limit {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
+    /// slices in which its frames are counted are fine.
+    pub(crate) fn longest_burst(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+    ) -> Result<Option<Bounds>, Abort> {
+        let rate = (DENSE * found.bps).min(self.limit);
+        let frames = EMPTIES * found.held + BURST_FRAMES;
+        let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
+        let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
+        // Before it nothing was sent while the path settled.
+        let rested_s = settle(self.search.rtt).as_secs_f64();
+        Ok(burst(&self.told(&stream, &steps)?, found, quiet, rested_s))
+    }
+}
