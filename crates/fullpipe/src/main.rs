@@ -11,6 +11,7 @@ mod network;
 mod plan;
 mod services;
 mod stderr;
+mod time_left;
 mod values;
 #[cfg(feature = "tui")]
 mod view;

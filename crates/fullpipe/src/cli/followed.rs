@@ -7,14 +7,19 @@ use fp_engine::os::{clock, signal};
 use fp_model::{Abort, Evidence, Observation, Recorder, Testbed, Time, Trial};
 
 use super::measure::{Ends, Measured};
+use super::outlook::Outlook;
 use crate::exit::Failure;
-use crate::view;
+use crate::{time_left, view};
 
 /// A testbed with the method that is run over it.
 pub(super) struct Followed<'a, T, M> {
     recorder: Recorder<T>,
     ends: Ends,
     method: &'a M,
+    begun: Time,
+    outlook: Outlook,
+    /// Somebody is told how far the run is.
+    is_watched: bool,
     /// When the steps were looked at last, and how long that took.
     looked: Option<(Time, Duration)>,
 }
@@ -24,10 +29,12 @@ where
     T: Testbed,
     M: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
 {
-    pub(super) fn new(bed: T, ends: &Ends, method: &'a M) -> Self {
+    pub(super) fn new(bed: T, ends: &Ends, method: &'a M, is_watched: bool) -> Self {
         // What a method says beforehand it has said once.
         let ends = Ends { is_quiet: true, ..ends.clone() };
-        Self { recorder: Recorder::new(bed), ends, method, looked: None }
+        let (begun, outlook) = (clock::now(), Outlook::default());
+        let recorder = Recorder::new(bed);
+        Self { recorder, ends, method, begun, outlook, is_watched, looked: None }
     }
 
     /// Gives up the testbed.
@@ -35,9 +42,9 @@ where
         self.recorder.into_parts().1
     }
 
-    /// Runs the method over what is known so far: a report follows from its evidence, that of half a
-    /// run as well.
-    fn show_steps(&mut self) {
+    /// Runs the method over what is known so far, for its steps and for what is still to come: a report
+    /// follows from its evidence, that of half a run as well.
+    fn look(&mut self) {
         // Of the time of a run this takes a tenth at most.
         const SHARE: u32 = 10;
         let now = clock::now();
@@ -46,8 +53,11 @@ where
         }
         let mut so_far = SoFar(self.recorder.evidence().iter());
         // A method that cannot judge half a run has no steps yet.
-        if let Ok(measured) = (self.method)(&self.ends, &mut so_far) {
-            view::on_steps(&fp_report::steps(&measured.work));
+        if let Ok(Measured { work, .. }) = (self.method)(&self.ends, &mut so_far) {
+            if view::is_open() {
+                view::on_steps(&fp_report::steps(&work));
+            }
+            self.outlook.learn(&self.ends, self.recorder.evidence(), &work, self.method);
         }
         self.looked = Some((now, clock::now().since(now)));
     }
@@ -63,9 +73,14 @@ where
         if signal::caught().is_some() {
             return Err(Abort::Stopped);
         }
+        let is_watched = self.is_watched || view::is_open();
+        if is_watched {
+            let elapsed = clock::now().since(self.begun);
+            time_left::expect(self.outlook.from(trial, elapsed));
+        }
         let seen = self.recorder.run(trial)?;
-        if view::is_open() {
-            self.show_steps();
+        if is_watched {
+            self.look();
         }
         Ok(seen)
     }
@@ -76,7 +91,7 @@ where
 }
 
 /// Answers the trials of a run under way, as far as they have been run.
-struct SoFar<'a>(slice::Iter<'a, Evidence>);
+pub(super) struct SoFar<'a>(pub(super) slice::Iter<'a, Evidence>);
 
 impl Testbed for SoFar<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {

@@ -107,6 +107,7 @@ pub(crate) fn ends(bed: &Iperf3Testbed, across: String, output: &OutputArgs) -> 
         is_isolated: false,
         is_translated: false,
         is_iperf3: true,
+        is_simulated: false,
         is_quiet: output.quiet,
     }
 }

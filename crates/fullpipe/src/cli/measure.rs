@@ -18,9 +18,9 @@ use super::followed::Followed;
 use super::labels::LabelArgs;
 use super::{document, keep};
 use crate::exit::{Exit, Failure, stopped_by};
-use crate::stderr::tell;
+use crate::stderr::{clear, is_drawable, tell, tell_in_passing};
 use crate::values::interval;
-use crate::view;
+use crate::{time_left, view};
 
 /// Where the result goes.
 #[derive(Clone, Debug, clap::Args)]
@@ -96,6 +96,8 @@ pub(crate) struct Ends {
     pub(crate) is_translated: bool,
     /// The far end is a stock iperf3 server.
     pub(crate) is_iperf3: bool,
+    /// In virtual time.
+    pub(crate) is_simulated: bool,
     /// No progress on stderr.
     pub(crate) is_quiet: bool,
 }
@@ -120,6 +122,7 @@ impl Ends {
             is_isolated: false,
             is_translated: false,
             is_iperf3: false,
+            is_simulated: false,
             is_quiet: false,
         }
     }
@@ -145,7 +148,9 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let (started_wall, started) = (clock::wall(), clock::now());
     view::on_across(&ends.across);
-    let mut followed = Followed::new(bed, &ends, &method);
+    // Nobody waits for virtual time.
+    let is_watched = Watcher::passes(output) && !ends.is_simulated;
+    let mut followed = Followed::new(bed, &ends, &method, is_watched);
     let Measured { work, end } = method(&ends, &mut followed)?;
     // With the testbed goes whoever watches it: from here on there is the ordinary screen.
     let evidence = followed.into_evidence();
@@ -242,6 +247,10 @@ pub(crate) struct Watcher {
     verbose: bool,
     interval: Duration,
     progress: Progress,
+    /// One line on a terminal that the next one replaces.
+    passes: bool,
+    /// The trial under way, and when the last line was written.
+    passing: (String, fp_model::Time),
     /// Slots since the last line, by flow.
     slots: Vec<(Direction, Vec<fp_model::Sample>)>,
     /// The same of many connections.
@@ -262,11 +271,20 @@ impl Watcher {
             verbose: output.verbose,
             interval: output.interval,
             progress: output.progress,
+            passes: Self::passes(output),
+            passing: (String::new(), clock::now()),
             slots: Vec::new(),
             connections: Vec::new(),
             stopping: Once::new(),
             sums: None,
         }
+    }
+
+    /// Whether progress is one line on a terminal that the next one replaces, and not lines to be kept.
+    fn passes(output: &OutputArgs) -> bool {
+        let is_lines = output.progress == Progress::Directions || output.verbose;
+        let is_elsewhere = output.quiet || output.json_stream;
+        !is_lines && !is_elsewhere && is_drawable()
     }
 
     pub(crate) fn see(&mut self, event: &fp_model::Event) {
@@ -288,7 +306,12 @@ impl Watcher {
             fp_model::Event::Started(trial) => {
                 self.slots.clear();
                 self.connections.clear();
-                tell(&format!("· {}", fp_report::trial_line(trial)));
+                let line = fp_report::trial_line(trial);
+                if self.passes {
+                    self.passing.0 = line;
+                    return self.pass(None);
+                }
+                tell(&format!("· {line}"));
                 if self.progress == Progress::Directions && !self.verbose {
                     self.sums = Some(fp_report::Progress::of(trial, self.interval));
                     tell(fp_report::Progress::HEADER);
@@ -323,9 +346,31 @@ impl Watcher {
         slots.push(sample);
         let lasts: Duration = slots.iter().map(|slot| slot.lasts).sum();
         if lasts >= self.interval || self.verbose {
-            tell(&format!("    {}", fp_report::connections(slots)));
+            let line = fp_report::connections(slots);
             slots.clear();
+            self.say(&line);
         }
+    }
+
+    /// What a slot says, on a line of its own or in the one that passes.
+    fn say(&mut self, line: &str) {
+        if self.passes { self.pass(Some(line)) } else { tell(&format!("    {line}")) }
+    }
+
+    /// How far the run is, the trial under way and what it carries; no more than a few times a second.
+    fn pass(&mut self, carries: Option<&str>) {
+        const SELDOM: Duration = Duration::from_millis(100);
+        let now = clock::now();
+        if now.since(self.passing.1) < SELDOM {
+            return;
+        }
+        self.passing.1 = now;
+        let elapsed = now.since(self.started);
+        let whole =
+            time_left::left().map(|left| format!(" of about {}", time_left::clock(elapsed + left)));
+        let carries = carries.map_or_else(String::new, |carries| format!(" · {}", carries.trim()));
+        let (elapsed, whole) = (time_left::clock(elapsed), whole.unwrap_or_default());
+        tell_in_passing(&format!("{elapsed}{whole} · {}{carries}", self.passing.0));
     }
 
     fn sampled(&mut self, flow: usize, direction: Direction, sample: fp_model::Sample) {
@@ -336,9 +381,16 @@ impl Watcher {
         slots.push(sample);
         let lasts: Duration = slots.iter().map(|slot| slot.lasts).sum();
         if lasts >= self.interval || self.verbose {
-            tell(&format!("    {}", fp_report::progress(direction, slots)));
+            let line = fp_report::progress(direction, slots);
             slots.clear();
+            self.say(&line);
         }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        clear();
     }
 }
 
@@ -347,7 +399,7 @@ impl Watcher {
 fn screen(output: &OutputArgs) -> Option<view::Screen> {
     // Lines of JSON would run across it.
     let is_written_over = output.json_stream && std::io::stdout().is_terminal();
-    if !output.tui || is_written_over || !view::is_possible() {
+    if !output.tui || is_written_over || !is_drawable() {
         return None;
     }
     let opened = view::Screen::open(view::Palette::wanted(output.no_color));

@@ -24,6 +24,7 @@ mod keep;
 mod lab;
 mod labels;
 mod measure;
+mod outlook;
 mod port_class;
 mod reach;
 mod report;

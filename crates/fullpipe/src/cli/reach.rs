@@ -278,6 +278,7 @@ fn ends(bed: &LiveTestbed, across: String, output: &OutputArgs) -> Ends {
         is_isolated: false,
         is_translated: false,
         is_iperf3: false,
+        is_simulated: false,
         is_quiet: output.quiet,
     }
 }

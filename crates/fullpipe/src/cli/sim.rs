@@ -164,6 +164,7 @@ impl<M: clap::Args> Simulated<M> {
             is_isolated: true,
             is_translated: false,
             is_iperf3: false,
+            is_simulated: true,
             is_quiet: self.output.quiet,
         };
         measure::run(ends, bed, &self.output, |ends, bed| method(&self.method, ends, bed))

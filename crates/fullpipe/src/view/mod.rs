@@ -9,16 +9,8 @@ mod picture;
 mod screen;
 mod state;
 
-use std::io::IsTerminal as _;
-
 pub(crate) use picture::Palette;
 pub(crate) use screen::{Screen, is_open, keep_line, on_across, on_steps};
-
-/// Whether there is a terminal whose screen can be drawn.
-pub(crate) fn is_possible() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    std::io::stderr().is_terminal() && !is_dumb
-}
 
 impl Palette {
     /// Without colours where the user wants none: by the option, or by <https://no-color.org>.

@@ -14,6 +14,7 @@ use ratatui::widgets::{Clear, Paragraph, Wrap};
 
 use super::curve::Quantity;
 use super::state::{Span, View};
+use crate::time_left::clock;
 
 /// Whether colours may be used: they never stand alone for what they mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +97,9 @@ fn steps_rows(view: &View, height: u16) -> u16 {
 }
 
 fn title_line(view: &View, now: Time, width: u16) -> Line<'static> {
-    let seconds = view.elapsed(now).as_secs();
-    let clock = match seconds / 3600 {
-        0 => format!("{:02}:{:02}", seconds / 60, seconds % 60),
-        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
-    };
+    let elapsed = view.elapsed(now);
+    let whole = view.left.map(|left| format!(" of about {}", clock(elapsed + left)));
+    let clock = format!("{}{}", clock(elapsed), whole.unwrap_or_default());
     let left = if view.across.is_empty() {
         String::from("fullpipe")
     } else {

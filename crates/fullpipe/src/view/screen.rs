@@ -20,6 +20,7 @@ use ratatui::crossterm::{cursor, execute};
 use super::curve::Quantity;
 use super::picture::{self, Palette};
 use super::state::{View, Wish};
+use crate::time_left;
 
 /// How often the screen is drawn: seldom enough not to be in a measurement's way.
 const FRAME: Duration = Duration::from_millis(200);
@@ -157,6 +158,7 @@ fn show(
             return lines;
         }
         if is_due || keys.unwrap_or(false) {
+            view.left = time_left::left();
             let draw = |frame: &mut ratatui::Frame<'_>| picture::draw(frame, &view, now, palette);
             if terminal.draw(draw).is_err() {
                 // Nobody looks any more; the run goes on.

@@ -35,6 +35,8 @@ pub(crate) enum Span {
 pub(crate) struct View {
     pub(crate) across: String,
     begun: Time,
+    /// How long the run will still take, where that can be told.
+    pub(crate) left: Option<Duration>,
     pub(crate) trial: Option<Running>,
     pub(crate) trials_done: usize,
     /// How long all trials took that are over.
@@ -109,6 +111,7 @@ impl View {
         Self {
             across: String::new(),
             begun: now,
+            left: None,
             trial: None,
             trials_done: 0,
             before: Duration::ZERO,

@@ -99,6 +99,26 @@ fn a_key_ends_the_run_and_the_terminal_is_as_it_was() {
     assert!(is_cooked(&program));
 }
 
+/// Progress is one line that is overwritten, no wider than the terminal, with how long the run will take.
+#[test]
+fn progress_on_a_terminal_is_one_line_that_foretells_the_end() {
+    let (mut person, program) = terminal();
+    let words = ["test", "--lab", "line-100m-10ms", "-J", "--no-save", "--sender", "bulk"];
+    let mut test = command(&words);
+    test.env("TERM", "xterm").stdin(Stdio::null()).stderr(Stdio::from(program));
+    let test = Watched(test.stdout(Stdio::null()).spawn().unwrap());
+    let seen = until(&mut person, "bottleneck, held, download");
+    for line in seen.split("\r\x1b[K") {
+        assert!(line.chars().count() < 80 && !line.contains('\n'), "{line:?}");
+    }
+    assert!(seen.contains(" of about 00:"), "{seen:?}");
+    // Nothing of it is left when the run is over.
+    kill_process(Pid::from_child(&test.0), Signal::TERM).unwrap();
+    let farewell = until(&mut person, "stopped");
+    let (_, last) = farewell.rsplit_once("\r\x1b[K").unwrap();
+    assert!(last.starts_with("fullpipe: ") || last.contains("stopp"), "{last:?}");
+}
+
 #[test]
 fn a_signal_ends_the_run_and_the_terminal_is_as_it_was() {
     let far = serve();
