@@ -43,4 +43,4 @@ pub mod y1564;
 pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};
 pub use bounds::Bounds;
 pub use number::Number;
-pub use rounded::{rounded, signed};
+pub use rounded::{grouped, rounded, signed};

@@ -21,6 +21,19 @@ pub fn signed(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A count with its thousands apart.
+pub fn grouped(count: u64) -> String {
+    let digits = format!("{count}");
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// `None` of every other figure.
 fn without_minus_of_zero(text: &str) -> Option<&str> {
     let is_zero = |digits: &&str| digits.bytes().all(|digit| matches!(digit, b'0' | b'.'));

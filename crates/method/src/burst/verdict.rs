@@ -8,8 +8,8 @@ use core::time::Duration;
 use fp_model::{Abort, Direction, Rate};
 
 use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
-use crate::signed;
 use crate::verdict::{Check, Reason, Status, Verdict};
+use crate::{grouped, signed};
 
 /// Of the frames that arrived, dropped in the tester itself.
 const TESTER_LOSS_PERCENT_MAX: f64 = 0.1;
@@ -73,7 +73,8 @@ const fn outcome(step: &Step) -> Option<Option<bool>> {
 fn all_as_configured(plan: &Plan) -> Reason {
     let text = match plan.goal {
         Goal::Verify { cir, cbs_bytes } => format!(
-            "bursts of {cbs_bytes} bytes pass without loss at {}, and larger ones are cut to them",
+            "bursts of {} bytes pass without loss at {}, and larger ones are cut to them",
+            grouped(cbs_bytes),
             mbps(cir.rate)
         ),
         Goal::Discover => String::from("the path was explored"),
@@ -104,7 +105,7 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
                 step.frames_lost(),
                 step.frames_sent,
                 step.bursts,
-                step.tx_burst_bytes
+                grouped(step.tx_burst_bytes)
             );
             Some(("burst_lost", text))
         }
@@ -186,26 +187,26 @@ fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> 
         return Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)));
     }
     let Some(bounds) = step.estimate else {
-        let all = step.tx_burst_bytes;
+        let all = grouped(step.tx_burst_bytes);
         return Some(match step.pass {
             Some(_) => ("burst_not_policed", format!("{named}: all of {all} bytes passed at once")),
             None => {
                 let text = format!(
-                    "{named}: {:.0} of {all} bytes passed, and how many of them a bucket let through \
+                    "{named}: {} of {all} bytes passed, and how many of them a bucket let through \
                      cannot be told",
-                    step.rx_burst_bytes_mean
+                    whole(step.rx_burst_bytes_mean)
                 );
                 ("cbs_inconclusive", text)
             }
         });
     };
     let found = format!(
-        "the CBS is {:.0} bytes, between {:.0} and {:.0}, {} % from {}",
-        bounds.estimate,
-        bounds.at_least,
-        bounds.at_most,
+        "the CBS is {} bytes, between {} and {}, {} % from {}",
+        whole(bounds.estimate),
+        whole(bounds.at_least),
+        whole(bounds.at_most),
         signed(step.deviation_percent.unwrap_or_default(), 2),
-        step.configured_burst_bytes
+        grouped(step.configured_burst_bytes)
     );
     let tolerance = plan.tolerance_percent;
     match step.pass {
@@ -221,6 +222,11 @@ fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> 
     }
 }
 
+/// A number of bytes that was computed.
+fn whole(bytes: f64) -> String {
+    grouped(libm::round(bytes.max(0.0)) as u64)
+}
+
 fn not_as_planned(named: &str, flaw: Flaw, trials: u32) -> String {
     format!("{named}: {flaw} in any of {trials} trials, so they say nothing of the network")
 }
@@ -234,15 +240,16 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                 String::new()
             };
             let text = format!(
-                "{direction}: no policer found: {sent_bytes} bytes passed at line rate{loss}"
+                "{direction}: no policer found: {} bytes passed at line rate{loss}",
+                grouped(*sent_bytes)
             );
             ("no_policer_found", text)
         }
         Discovered::Policer { cir_bps, cbs_bytes, .. } => {
             let text = format!(
-                "{direction}: a policer of {} with a bucket of {:.0} bytes",
+                "{direction}: a policer of {} with a bucket of {} bytes",
                 mbps(Rate::bps(cir_bps.estimate as u64)),
-                cbs_bytes.estimate
+                whole(cbs_bytes.estimate)
             );
             ("policer_found", text)
         }

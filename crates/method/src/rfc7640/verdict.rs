@@ -10,8 +10,8 @@ use super::{
     CapacityClass, CapacityStep, Device, Health, Hunt, Plan, PolicerStep, PortClass, QueueStep,
     SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
 };
-use crate::signed;
 use crate::verdict::{Check, Reason, Status, Verdict};
+use crate::{grouped, signed};
 
 /// Of the frames of a run, lost in the tester itself.
 const TESTER_LOSS_PERCENT_MAX: f64 = 0.0;
@@ -159,10 +159,11 @@ fn policed(
     hunt: &Hunt,
 ) -> Failures {
     let mut failures = Failures::new();
+    let allowed = grouped(depth_bytes);
     if !compliant.is_lossless() {
         let largest = largest(hunt.bsa_bytes);
         let text = format!(
-            "{name}: {} of {} frames were lost of bursts that CBS and EBS of {depth_bytes} bytes \
+            "{name}: {} of {} frames were lost of bursts that CBS and EBS of {allowed} bytes \
              allow; {largest}",
             compliant.lost_frames, compliant.sent_frames
         );
@@ -179,8 +180,10 @@ fn policed(
         Some(excess) if excess.whole_bursts * WHOLE_EXCESS_ONE_IN > excess.bursts => {
             let text = format!(
                 "{name}: {} of {} bursts of {} bytes came through whole, more than CBS and EBS of \
-                 {depth_bytes} bytes allow",
-                excess.whole_bursts, excess.bursts, excess.burst_bytes
+                 {allowed} bytes allow",
+                excess.whole_bursts,
+                excess.bursts,
+                grouped(excess.burst_bytes)
             );
             failures.push(("excess_burst_passed", text));
         }
@@ -191,7 +194,7 @@ fn policed(
 
 fn largest(bsa_bytes: Option<u64>) -> String {
     match bsa_bytes {
-        Some(bytes) => format!("bursts of {bytes} bytes lose nothing"),
+        Some(bytes) => format!("bursts of {} bytes lose nothing", grouped(bytes)),
         None => String::from("bursts of any size lose something"),
     }
 }
@@ -205,7 +208,7 @@ fn of_queue(step: &QueueStep) -> Failures {
             "{name}: {} of {} frames were lost of bursts that a queue of {} bytes holds; {}",
             step.stateless.lost_frames,
             step.stateless.sent_frames,
-            step.queue_bytes,
+            grouped(step.queue_bytes),
             largest(step.hunt.bsa_bytes)
         );
         failures.push(("queue_too_short", text));
@@ -267,13 +270,15 @@ impl Asked {
         if !stateless.is_lossless() {
             let text = format!(
                 "{name}: {} of {} frames were lost of bursts of {} bytes",
-                stateless.lost_frames, stateless.sent_frames, stateless.burst_bytes
+                stateless.lost_frames,
+                stateless.sent_frames,
+                grouped(stateless.burst_bytes)
             );
             failures.push(("shaper_lost", text));
         }
         match trains.rate_l2 {
             None => {
-                let burst_bytes = stateless.burst_bytes;
+                let burst_bytes = grouped(stateless.burst_bytes);
                 let text =
                     format!("{name}: bursts of {burst_bytes} bytes came out as they went in");
                 failures.push(("not_shaped", text));
@@ -286,7 +291,9 @@ impl Asked {
             && bytes as f64 > limit_bytes + f64::from(self.frame_bytes)
         {
             let text = format!(
-                "{name}: {bytes} bytes left at once in every run, Bc and Be allow {at_once_bytes}"
+                "{name}: {} bytes left at once in every run, Bc and Be allow {}",
+                grouped(bytes),
+                grouped(*at_once_bytes)
             );
             failures.push(("shaper_burst_large", text));
         }
@@ -345,12 +352,12 @@ fn passed((place, step): (usize, &Step)) -> Option<Reason> {
         Step::Policer(step) => format!(
             "{}: bursts of {} bytes pass whole, larger ones do not",
             policer::named(step),
-            step.hunt.bsa_bytes.unwrap_or_default()
+            grouped(step.hunt.bsa_bytes.unwrap_or_default())
         ),
         Step::Queue(step) => format!(
             "{}: bursts of {} bytes pass whole",
             queue::named(step.direction, "fifo"),
-            step.stateless.burst_bytes
+            grouped(step.stateless.burst_bytes)
         ),
         Step::Scheduler(step) => {
             format!("{}: every class got its share", queue::named(step.direction, step.scheduler))
@@ -358,7 +365,7 @@ fn passed((place, step): (usize, &Step)) -> Option<Reason> {
         Step::Shaper(step) => format!(
             "{}: bursts of {} bytes pass whole and in shape",
             shaper::named(step.direction),
-            step.stateless.burst_bytes
+            grouped(step.stateless.burst_bytes)
         ),
         Step::Capacity(step) => format!(
             "capacity, {}: {} classes at once pass their bursts, and no more",

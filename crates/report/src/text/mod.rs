@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use fp_method::Bounds;
+pub(crate) use fp_method::grouped;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub use live::Progress;
@@ -232,19 +233,6 @@ pub fn duration(time: Duration) -> String {
 /// known.
 pub(crate) fn one_way(delay: Duration, error: Duration) -> String {
     if delay < error { format!("< {}", duration(delay + error)) } else { duration(delay) }
-}
-
-/// A count with its thousands apart.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
