@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::{program, tidy};
+use crate::{program, reference, tidy};
 
 /// A line for each output: its name, a tabulator, and the words of the command.
 const LIST: &str = "docs/outputs.txt";
@@ -89,6 +89,11 @@ fn made() -> anyhow::Result<Vec<Made>> {
             made.push(in_readme(root, command, &text)?);
         }
         made.push(Made { file: file("txt"), text });
+    }
+    for (name, text) in
+        [("options", reference::options(&program)?), ("files", reference::files(&program)?)]
+    {
+        made.push(Made { file: root.join(format!("docs/src/reference-{name}.md")), text });
     }
     Ok(made)
 }

@@ -8,6 +8,7 @@ mod browser;
 mod evidence;
 mod examples;
 mod program;
+mod reference;
 mod sbom;
 mod suite;
 mod tidy;
