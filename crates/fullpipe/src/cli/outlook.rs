@@ -7,8 +7,8 @@ use fp_engine::os::clock;
 use fp_method::burst::{self, Discovered};
 use fp_method::rfc6349::{self, LimitKind};
 use fp_model::{
-    Abort, Direction, Evidence, FlowReport, Layer, Observation, Rate, Recorder, Testbed, Time,
-    Trial,
+    Abort, Direction, Evidence, FlowReport, FlowSpec, Layer, Load, Observation, Rate, Recorder,
+    Testbed, Time, Trial,
 };
 use fp_net::path::{
     Aqm, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec,
@@ -63,11 +63,13 @@ pub(super) struct Outlook {
     trials: Vec<(String, Duration)>,
     /// Those that are over here.
     place: usize,
+    /// When the run is over, from its start, where its plan alone tells.
+    planned: Option<Duration>,
 }
 
 impl Default for Outlook {
     fn default() -> Self {
-        Self { patience: PATIENCE, known: None, trials: Vec::new(), place: 0 }
+        Self { patience: PATIENCE, known: None, trials: Vec::new(), place: 0, planned: None }
     }
 }
 
@@ -80,8 +82,18 @@ impl Outlook {
         work: &Work,
         method: &impl Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
     ) {
+        if let Work::Y1564 { plan, .. } = work {
+            // Before what was planned the path's MTU and round trip are looked at.
+            let is_probes = |flow: &FlowSpec| matches!(flow.load, Load::Probes(_));
+            if let Some(last) = evidence.last().filter(|one| one.trial.flows.iter().all(is_probes))
+            {
+                let timing = &last.trial.timing;
+                let began = last.observation.began.unwrap_or_default();
+                self.planned = Some(began + timing.warm_up + timing.steady + plan.lasts());
+            }
+        }
         let Some(known) = Known::of(evidence, work) else { return };
-        if self.known == Some(known) {
+        if self.known == Some(known) || self.patience.is_zero() {
             return;
         }
         self.known = Some(known);
@@ -91,7 +103,8 @@ impl Outlook {
         };
         let outcome = method(ends, &mut bed);
         if !matches!(outcome, Ok(Measured { end: Ok(()), .. })) {
-            self.trials.clear();
+            // What took too long once takes too long again.
+            (self.trials, self.patience) = (Vec::new(), Duration::ZERO);
             return;
         }
         let trials = bed.bed.into_parts().1;
@@ -113,7 +126,9 @@ impl Outlook {
     /// How long the run takes from the start of this trial on, its own time included, when it has taken
     /// this long until then.
     pub(super) fn from(&mut self, trial: &Trial, elapsed: Duration) -> Option<Duration> {
-        let whole = self.trials.first()?.1;
+        let Some((_, whole)) = self.trials.first().cloned() else {
+            return self.planned.map(|planned| planned.saturating_sub(elapsed));
+        };
         let from = |place: usize| self.trials.get(place).map_or(Duration::ZERO, |(_, left)| *left);
         let Some(place) = self.next(&trial.name) else {
             // What nobody foresaw takes its own time, and then the rest.
