@@ -297,12 +297,14 @@ impl<'a> Finder<'a> {
     /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
     /// queue in front of it shows how much it holds.
     fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
-        let rate = (OVER * found.bps).min(self.limit);
-        let lasts = self.search.empties.mul_f64(HOLDS);
-        let busy = match self.search.precision {
-            Precision::Result => KEEPS_BUSY,
-            Precision::Start => Duration::ZERO,
+        let (busy, over) = match self.search.precision {
+            // What drops is full and says how much it holds; what the ends tell each other takes the same way.
+            Precision::Result if found.drops => (KEEPS_BUSY, FINE),
+            Precision::Result => (KEEPS_BUSY, OVER),
+            Precision::Start => (Duration::ZERO, OVER),
         };
+        let rate = (over * found.bps).min(self.limit);
+        let lasts = self.search.empties.mul_f64(HOLDS);
         // At the line's own rate its queue stays as full as it is, and hardly drops: what the ends tell each
         // other takes the same way.
         let steps = drained(rate, lasts, [(found.bps.min(self.limit), busy)]);
