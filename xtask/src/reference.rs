@@ -16,8 +16,8 @@ const FORMATS: [(&str, &str); 4] = [
     ("services", "Files of services"),
     ("plan", "Plans"),
 ];
-/// Commands whose own commands repeat the options of others.
-const REPEATING: [&str; 2] = ["sim", "help"];
+/// A command whose own commands repeat the options of others.
+const REPEATING: &str = "sim";
 
 /// The chapter of options.
 pub(crate) fn options(program: &Path) -> anyhow::Result<String> {
@@ -31,7 +31,7 @@ pub(crate) fn options(program: &Path) -> anyhow::Result<String> {
         let name = ["fullpipe"].into_iter().chain(words.iter().map(String::as_str));
         let name = name.collect::<Vec<_>>().join(" ");
         write!(out, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end())?;
-        if words.last().is_some_and(|last| REPEATING.contains(&last.as_str())) {
+        if words.last().is_some_and(|last| last == REPEATING) {
             continue;
         }
         let commands = commands(&help).filter(|command| *command != "help");
@@ -147,11 +147,12 @@ impl Keys<'_> {
             add(referred);
         }
         if parts.is_empty() && self.objects("", value).is_empty() {
-            let types = &referred["type"];
-            let types = types
-                .as_array()
-                .map_or_else(|| vec![bare(types)], |all| all.iter().map(bare).collect());
-            parts.push(types.join(" or ").replace("null", ""));
+            let types: Vec<String> = match &referred["type"] {
+                Value::Array(all) => all.iter().filter(|one| *one != "null").map(bare).collect(),
+                Value::Null => inner(referred).map(|part| self.meaning(part)).collect(),
+                one => vec![bare(one)],
+            };
+            parts.push(types.join(" or "));
         }
         parts.dedup();
         parts.join(". ")
@@ -170,14 +171,18 @@ impl Keys<'_> {
         if of["properties"].is_object() {
             return vec![(name.to_owned(), of.clone())];
         }
-        let either = ["oneOf", "anyOf"].iter().filter_map(|word| of[*word].as_array()).flatten();
-        let inside = ["items", "additionalProperties"].iter().map(|word| &of[*word]);
-        let inside = inside.filter(|inside| inside.is_object());
-        either.chain(inside).flat_map(|part| self.objects(name, part)).collect()
+        inner(of).flat_map(|part| self.objects(name, part)).collect()
     }
 }
 
-/// Of the heading of a table, as the book makes it.
+/// What a value may be, and what a list or a map is of.
+fn inner(of: &Value) -> impl Iterator<Item = &Value> {
+    let either = ["oneOf", "anyOf"].into_iter().filter_map(|word| of[word].as_array()).flatten();
+    let inside = ["items", "additionalProperties"].into_iter().map(|word| &of[word]);
+    either.chain(inside.filter(|inside| inside.is_object()))
+}
+
+/// The fragment that mdBook gives the heading of a table, for links to it.
 fn anchor(title: &str, name: &str) -> String {
     format!("{title}-{name}").to_lowercase().replace(' ', "-")
 }
