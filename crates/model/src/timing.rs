@@ -26,20 +26,25 @@ impl Timing {
     /// The slots of a series, what comes after the steady time left out.
     pub const SLOTS_MAX: usize = 2400;
 
+    /// How long it offers its load: warm-up and steady time.
+    pub fn active(&self) -> Duration {
+        self.warm_up + self.steady
+    }
+
     /// The slots of a series: both ends cut a trial at the same instants.
     ///
     /// Warm-up and steady time are each divided evenly into slots of about 50 ms, longer ones in a
     /// trial so long that its series would have more than 2,400; what comes after is one slot.
     pub fn grid(&self) -> Vec<Slot> {
         let slots_max = Self::SLOT.as_nanos() * Self::SLOTS_MAX as u128;
-        let stretch = (self.warm_up + self.steady).as_nanos().div_ceil(slots_max).max(1);
+        let stretch = self.active().as_nanos().div_ceil(slots_max).max(1);
         let slot = Self::SLOT.as_nanos() * stretch;
         let phase = |from: Duration, lasts: Duration, steady: bool| {
             let count = lasts.as_nanos().div_ceil(slot) as u32;
             let cut = move |k: u32| from + lasts * k / count;
             (0..count).map(move |k| Slot { start: cut(k), end: cut(k + 1), steady })
         };
-        let active = self.warm_up + self.steady;
+        let active = self.active();
         phase(Duration::ZERO, self.warm_up, false)
             .chain(phase(self.warm_up, self.steady, true))
             .chain([Slot { start: active, end: active + self.settle, steady: false }])
@@ -84,7 +89,7 @@ impl Timing {
         let longest = self
             .beats()
             .iter()
-            .filter(|slot| slot.end <= self.warm_up + self.steady)
+            .filter(|slot| slot.end <= self.active())
             .fold(Duration::ZERO, |longest, slot| longest.max(slot.end - slot.start));
         if longest.is_zero() {
             return 1;

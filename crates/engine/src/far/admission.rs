@@ -132,7 +132,7 @@ pub(crate) fn admit(trial: &Trial, networks: &ConnectionNetworks) -> Result<(), 
     }
     let timing = &trial.timing;
     // Each part is below 2^64 ns, so that their sum fits a Duration.
-    if timing.warm_up + timing.steady + timing.settle > LASTS_MAX {
+    if timing.active() + timing.settle > LASTS_MAX {
         return Err(Refusal::TooLong);
     }
     for flow in &trial.flows {
@@ -178,7 +178,7 @@ fn admit_beginning(flow: &FlowSpec, timing: &Timing) -> Result<(), Refusal> {
     match &flow.load {
         _ if flow.begins.is_zero() => Ok(()),
         Load::Probes(_) | Load::Bursts(_) => Err(Refusal::BeginsLater),
-        _ if flow.begins >= timing.warm_up + timing.steady => Err(Refusal::BeginsTooLate),
+        _ if flow.begins >= timing.active() => Err(Refusal::BeginsTooLate),
         Load::Frames(_) | Load::Tcp(_) | Load::Connections(_) => Ok(()),
     }
 }
@@ -267,7 +267,7 @@ fn admit_pace(pace: &Pace, timing: &Timing) -> Result<(), Refusal> {
         Pace::Unlimited => Ok(()),
         Pace::Constant { rate } | Pace::Poisson { rate, .. } => admit_rate(*rate),
         Pace::OnOff { rate, on_mean, off_mean, .. } => {
-            let active = (timing.warm_up + timing.steady).as_nanos();
+            let active = timing.active().as_nanos();
             let turn = on_mean.as_nanos() + off_mean.as_nanos();
             if on_mean.is_zero() || active / turn.max(1) > TURNS_MAX {
                 return Err(Refusal::Turns);

@@ -375,7 +375,7 @@ fn lasts(trial: &Trial) -> Duration {
         Load::Frames(_) | Load::Bursts(_) | Load::Tcp(_) | Load::Connections(_) => Duration::ZERO,
     };
     let probing = trial.flows.iter().map(|flow| probing(&flow.load)).max().unwrap_or_default();
-    probing.max(timing.warm_up + timing.steady) + timing.settle
+    probing.max(timing.active()) + timing.settle
 }
 
 const fn trial_of(message: &Message) -> Option<u64> {

@@ -84,7 +84,7 @@ fn carrying(spec: &FlowSpec, load: &TcpLoad, timing: &Timing) -> Option<Connecti
         addresses.client_ports = PortRange { first, last };
     }
     let stage = |lasts, connections| ConnectionsStage { lasts, connections };
-    let lasts = (timing.warm_up + timing.steady).saturating_sub(spec.begins);
+    let lasts = timing.active().saturating_sub(spec.begins);
     let rate = match &load.pace {
         Pace::Constant { rate } => Some(*rate),
         Pace::Unlimited | Pace::Steps { .. } | Pace::Poisson { .. } | Pace::OnOff { .. } => None,

@@ -136,7 +136,7 @@ impl Record {
         lease: &Lease,
         progress: &mut dyn FnMut(usize, control::Seen),
     ) -> Result<(), SwarmError> {
-        let steady_end = course.start + course.timing.warm_up + course.timing.steady;
+        let steady_end = course.start + course.timing.active();
         while let Some(end) = self.open.next_end() {
             driver.step(end.min(clock::now() + LOOK_UP)).map_err(SwarmError::Frames)?;
             let (now, counters) = (clock::now(), *driver.shard().counters());
@@ -356,7 +356,7 @@ mod tests {
     fn halves(timing: &Timing) -> [(Half, usize); 2] {
         let mut load = load(Family::Ipv6, 1, 1);
         let stage = |lasts, connections| ConnectionsStage { lasts, connections };
-        let active = timing.warm_up + timing.steady;
+        let active = timing.active();
         let none = Duration::ZERO;
         load.stages = vec![stage(none, CONNECTIONS), stage(active, CONNECTIONS), stage(none, 0)];
         let behaviour = Behaviour::Upload { rate: Some(Rate::mbps(20)) };

@@ -89,7 +89,7 @@ impl Outlook {
             {
                 let timing = &last.trial.timing;
                 let began = last.observation.began.unwrap_or_default();
-                self.planned = Some(began + timing.warm_up + timing.steady + plan.lasts());
+                self.planned = Some(began + timing.active() + plan.lasts());
             }
         }
         let Some(known) = Known::of(evidence, work) else { return };
@@ -109,12 +109,11 @@ impl Outlook {
         }
         let trials = bed.bed.into_parts().1;
         let begins = |one: &Evidence| one.observation.began.unwrap_or_default();
-        let ends = trials.last().map_or(Duration::ZERO, |last| {
-            begins(last) + last.trial.timing.warm_up + last.trial.timing.steady
-        });
+        let whole =
+            trials.last().map_or(Duration::ZERO, |last| begins(last) + last.trial.timing.active());
         self.trials = trials
             .iter()
-            .map(|one| (kind(&one.trial.name), ends.saturating_sub(begins(one))))
+            .map(|one| (kind(&one.trial.name), whole.saturating_sub(begins(one))))
             .collect();
         // What has been run here stands there as well, as far as it was the same.
         self.place = 0;
@@ -132,7 +131,7 @@ impl Outlook {
         let from = |place: usize| self.trials.get(place).map_or(Duration::ZERO, |(_, left)| *left);
         let Some(place) = self.next(&trial.name) else {
             // What nobody foresaw takes its own time, and then the rest.
-            return Some(trial.timing.warm_up + trial.timing.steady + from(self.place));
+            return Some(trial.timing.active() + from(self.place));
         };
         self.place = place + 1;
         // Hosts take their time between two trials, which no simulation does.
@@ -285,7 +284,7 @@ mod tests {
             let seen = self.bed.run(trial)?;
             let began = seen.began.unwrap();
             self.said.borrow_mut().push((began, left));
-            self.is_over.set(began + trial.timing.warm_up + trial.timing.steady);
+            self.is_over.set(began + trial.timing.active());
             let mut so_far = super::super::followed::SoFar(self.bed.evidence().iter());
             let measured = (self.method)(&Ends::unknown(), &mut so_far).unwrap();
             self.outlook.learn(&Ends::unknown(), self.bed.evidence(), &measured.work, &self.method);

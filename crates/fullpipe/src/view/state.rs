@@ -85,7 +85,7 @@ impl Running {
     /// By the slots that are known, and by the clock before there are any.
     pub(crate) fn progress(&self, now: Time) -> Progress {
         let timing = &self.trial.timing;
-        let whole = timing.warm_up + timing.steady;
+        let whole = timing.active();
         let elapsed = if self.known.is_zero() { now.since(self.begun) } else { self.known };
         Progress { elapsed: elapsed.min(whole), whole }
     }
@@ -144,7 +144,7 @@ impl View {
                 let Some(running) = &mut self.trial else { return };
                 let timing = &running.trial.timing;
                 // What comes after that is late, and says nothing of a rate.
-                if sample.at >= timing.warm_up + timing.steady {
+                if sample.at >= timing.active() {
                     return;
                 }
                 running.known = running.known.max(sample.at + sample.lasts);
@@ -164,7 +164,7 @@ impl View {
     fn on_connections(&mut self, opened: Direction, counted: &ConnectionsSample) {
         let Some(running) = &mut self.trial else { return };
         let timing = &running.trial.timing;
-        let steady_until = timing.warm_up + timing.steady;
+        let steady_until = timing.active();
         if counted.at >= steady_until {
             return;
         }

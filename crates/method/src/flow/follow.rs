@@ -71,7 +71,7 @@ fn intervals(
     flows: &[&FlowStep],
     delay: Duration,
 ) -> Option<Vec<Interval>> {
-    let targets = shared.profile.steps(plan.timing.warm_up + plan.timing.steady, shared.interval);
+    let targets = shared.profile.steps(plan.timing.active(), shared.interval);
     let mut edges = Vec::from([Duration::ZERO]);
     for step in &targets {
         edges.push(edges.last().copied().unwrap_or_default() + step.lasts);

@@ -110,7 +110,7 @@ impl Plan {
     /// The same with all flows on the way of `shared`.
     #[must_use]
     pub fn following(mut self, shared: SharedProfile) -> Self {
-        let active = self.timing.warm_up + self.timing.steady;
+        let active = self.timing.active();
         for direction in [Direction::Download, Direction::Upload] {
             let streams = |flow: &PlannedFlow| match flow.spec.direction == direction {
                 true => flow.streams(),

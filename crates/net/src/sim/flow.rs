@@ -221,7 +221,7 @@ fn check_beginning(spec: &FlowSpec, timing: &Timing) -> Result<(), String> {
     if waits && matches!(spec.load, Load::Probes(_) | Load::Bursts(_)) {
         return Err(String::from("probes and bursts begin with their trial"));
     }
-    if waits && spec.begins >= timing.warm_up + timing.steady {
+    if waits && spec.begins >= timing.active() {
         return Err(String::from("it would begin when the trial is over"));
     }
     match (&spec.load, spec.ecn) {

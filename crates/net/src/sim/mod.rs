@@ -96,7 +96,7 @@ impl SimTestbed {
         let are_transfers = flows.iter().all(Flow::is_transfer);
         let slots = if are_transfers { trial.timing.beats() } else { trial.timing.grid() };
         for slot in slots {
-            if slot.start == trial.timing.warm_up + trial.timing.steady {
+            if slot.start == trial.timing.active() {
                 flows.iter_mut().for_each(|flow| flow.stop(&mut self.network));
             }
             self.play_until(start + slot.end, flows);

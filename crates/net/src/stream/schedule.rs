@@ -85,11 +85,11 @@ impl Schedule {
     /// Of a flow that begins so long after the start of its trial.
     pub fn begun_after(begins: Duration, load: &FramesLoad, timing: &Timing) -> Self {
         let nanos = |time: Duration| time.as_nanos() as u64;
-        let (warm_up, active) = (nanos(timing.warm_up), nanos(timing.warm_up + timing.steady));
+        let (warm_up, active) = (nanos(timing.warm_up), nanos(timing.active()));
         let mut schedule = Self {
             sizes: load.sizes.clone(),
             is_traced: load.trace,
-            course: Course::of(load, nanos(begins.min(timing.warm_up + timing.steady)), active),
+            course: Course::of(load, nanos(begins.min(timing.active())), active),
             steady_ns: (warm_up, active),
             steady_from: 0,
             planned_frames: 0,

@@ -62,7 +62,7 @@ impl PacedWrites {
         timing: &Timing,
         unit: Unit,
     ) -> Option<Self> {
-        let active = timing.warm_up + timing.steady;
+        let active = timing.active();
         let until = active.as_nanos() as u64;
         let begins = begins.min(active).as_nanos() as u64;
         // Connections of one group do not all roll the same dice.

@@ -41,7 +41,7 @@ impl Progress {
             told_until: Duration::ZERO,
             slots: Vec::new(),
         };
-        let ends = trial.timing.warm_up + trial.timing.steady;
+        let ends = trial.timing.active();
         Self { flows: trial.flows.iter().map(flow).collect(), interval, told: [0; 2], ends }
     }
 

@@ -126,7 +126,7 @@ pub(crate) fn unknown() -> String {
 
 /// The start of a trial in one line.
 pub fn trial_line(trial: &Trial) -> String {
-    let lasts = trial.timing.warm_up + trial.timing.steady;
+    let lasts = trial.timing.active();
     let transfer = |flow: &FlowSpec| match &flow.load {
         Load::Tcp(load) => load.transfer_bytes(),
         Load::Probes(_) | Load::Frames(_) | Load::Bursts(_) | Load::Connections(_) => None,

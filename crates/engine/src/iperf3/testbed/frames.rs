@@ -45,7 +45,7 @@ pub(super) fn run(
     traffic
         .send(Transport::Udp, Offer::without_end(asked).ending_after(blocks_each))
         .map_err(|source| host("start to send", source))?;
-    let mut end = trial.timing.warm_up + trial.timing.steady;
+    let mut end = trial.timing.active();
     series.until(bed, &mut session, &traffic, end)?;
     // The sender's thread began a little later than the trial.
     let latest = end + LATE_MAX;
@@ -60,7 +60,7 @@ pub(super) fn run(
     };
     traffic.stop_sending().map_err(broken)?;
     if traffic.streams().iter().any(|stream| stream.role == Role::Sender) {
-        let active = trial.timing.warm_up + trial.timing.steady;
+        let active = trial.timing.active();
         let settle = trial.timing.settle.min(SETTLE_MAX);
         series.until(bed, &mut session, &traffic, active + settle)?;
     }

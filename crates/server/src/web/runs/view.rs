@@ -254,9 +254,8 @@ impl Watched {
         let view = TrialView {
             name: trial.name.clone(),
             started_s: t_s,
-            lasts_s: (timing.warm_up + timing.steady + timing.settle).as_secs_f64(),
-            steady_s: [timing.warm_up, timing.warm_up + timing.steady]
-                .map(|time| time.as_secs_f64()),
+            lasts_s: (timing.active() + timing.settle).as_secs_f64(),
+            steady_s: [timing.warm_up, timing.active()].map(|time| time.as_secs_f64()),
             finished: false,
             flows: trial.flows.iter().map(flow).collect(),
             summary: None,
