@@ -49,13 +49,15 @@ struct State {
     renewed_at: AtomicU64,
     data_at: AtomicU64,
     stopped: AtomicBool,
+    /// A sender of this end paused, since the peer was not heard.
+    paused: AtomicBool,
     /// How long the running trial outlives the peer's silence.
     patience_ns: AtomicU64,
     /// Silences of at least `DEAD_MAN` that are over.
     silences: Mutex<Vec<Silence>>,
 }
 
-/// A time in which the peer was not heard.
+/// A time in which neither the peer nor data of its flows arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Silence {
     pub(crate) from: Time,
@@ -83,6 +85,7 @@ impl Lease {
             renewed_at: AtomicU64::new(now.as_nanos()),
             data_at: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             patience_ns: AtomicU64::new(0),
             silences: Mutex::default(),
         };
@@ -110,9 +113,11 @@ impl Lease {
         Self { holder: Holder::Receiver, ..self.clone() }
     }
 
-    /// Data of a flow arrived last at this time.
+    /// Data of a flow arrived last at this time. Where a trial overloads the path, pulses drown in it
+    /// as its own data does, and what gets through says that neither path nor peer is down.
     pub(crate) fn renew_by_data(&self, at: Time) {
-        self.session.data_at.fetch_max(at.as_nanos(), Ordering::Relaxed);
+        let before = self.session.data_at.fetch_max(at.as_nanos(), Ordering::Relaxed);
+        self.note_silence(self.renewed_at().max(Time::from_nanos(before)), at);
     }
 
     /// When the peer was last heard of in any way.
@@ -126,14 +131,22 @@ impl Lease {
 
     /// An authenticated message of the peer has arrived.
     pub fn renew(&self, now: Time) {
-        let from = self.renewed_at();
-        if now.since(from) >= DEAD_MAN {
-            let mut silences = self.silences();
-            if silences.len() < Self::SILENCES_MAX {
-                silences.push(Silence { from, until: now });
-            }
-        }
+        let paused = self.session.paused.swap(false, Ordering::Relaxed);
+        let from = if paused { self.renewed_at() } else { self.last_sign_of_life() };
+        self.note_silence(from, now);
         self.session.renewed_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The threads of data and of control may both end the same silence: it is noted once.
+    fn note_silence(&self, from: Time, until: Time) {
+        if until.since(from) < DEAD_MAN {
+            return;
+        }
+        let mut silences = self.silences();
+        let is_noted = silences.last().is_some_and(|last| last.from >= from);
+        if !is_noted && silences.len() < Self::SILENCES_MAX {
+            silences.push(Silence { from, until });
+        }
     }
 
     /// Lets the next trial go on for this long while the peer is silent.
@@ -159,7 +172,11 @@ impl Lease {
     /// Whether a sender of a trial that goes on may send just now: the near end must be able to stop a
     /// far end by falling silent.
     pub(crate) fn may_send(&self, now: Time) -> bool {
-        self.end == End::Near || self.is_heard(now)
+        let may = self.end == End::Near || self.is_heard(now);
+        if !may {
+            self.session.paused.store(true, Ordering::Relaxed);
+        }
+        may
     }
 
     fn is_heard(&self, now: Time) -> bool {
@@ -267,6 +284,26 @@ mod tests {
         assert!(!trial.is_live(at(34_000)) && trial.went_unheard());
         session.bear(Duration::ZERO);
         assert!(!session.for_trial().is_live(at(4750)));
+    }
+
+    #[test]
+    fn pulses_that_drown_in_the_data_of_a_trial_are_no_silence() {
+        let far = Lease::of_far_end(Time::ZERO);
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        let data_until =
+            |until: u64| (0..=until).step_by(100).for_each(|ms| far.renew_by_data(at(ms)));
+        data_until(2000);
+        far.renew(at(2050));
+        assert_eq!(far.take_silences(), []);
+        // Whatever is heard first ends a silence, and the other does not note it again.
+        far.renew_by_data(at(3000));
+        far.renew(at(3001));
+        assert_eq!(far.take_silences(), [Silence { from: at(2050), until: at(3000) }]);
+        // A sender that had to pause says so, whatever it received meanwhile.
+        data_until(4000);
+        assert!(!far.may_send(at(4000)));
+        far.renew(at(4010));
+        assert_eq!(far.take_silences(), [Silence { from: at(3001), until: at(4010) }]);
     }
 
     #[test]

@@ -31,16 +31,7 @@ pub(crate) fn a_line_of_100_mbit_is_found_and_filled(run: Run) {
 /// The probe of 100 bytes adds 138 bytes of line to the round trip twice, 0.022 ms.
 fn found_line(run: Run, words: &[&str]) -> Finished {
     let run = run("line-100m-10ms", "test", &[&["--sender", "bulk"], words].concat());
-    // The search overloads the line, and what the ends tell each other waits and is dropped in the same
-    // queue: where they do not hear each other for long, a trial is repeated, which is told.
-    let is_met = run
-        .reason_codes()
-        .iter()
-        .all(|code| matches!(*code, "throughput_met" | "trial_repeated" | "contact_lost"));
-    let is_silence = run.status() == "findings" && run.exit == 0 && is_met;
-    if !is_silence {
-        run.expect_pass();
-    }
+    run.expect_pass();
     for step in run.steps("path_mtu") {
         assert_eq!((&step["mtu_bytes"], &step["black_hole"]), (&1500.into(), &false.into()));
     }
