@@ -1,6 +1,7 @@
 //! Lines on stderr beside a screen that may be taken, and one that the next one replaces.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::view;
@@ -26,10 +27,18 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}{line}", clearing());
 }
 
+/// A serial console knows no size of its own.
+const SERIAL_COLUMNS: usize = 80;
+
+/// How wide a terminal is; `None` of what is none.
+pub(crate) fn columns(of: impl AsFd) -> Option<usize> {
+    let columns = usize::from(rustix::termios::tcgetwinsize(of).ok()?.ws_col);
+    Some(if columns == 0 { SERIAL_COLUMNS } else { columns })
+}
+
 /// A line on a terminal that the next one replaces, as much of it as fits.
 pub(crate) fn tell_in_passing(line: &str) {
-    let columns = rustix::termios::tcgetwinsize(std::io::stderr());
-    let columns = columns.map_or(0, |size| usize::from(size.ws_col)).max(2);
+    let columns = columns(std::io::stderr()).unwrap_or(SERIAL_COLUMNS).max(2);
     let fits = CLEAR.chars().chain(line.chars().take(columns - 1)).collect::<String>();
     IS_PASSING.store(true, Ordering::Relaxed);
     // As above; at once, so that nobody sees the line gone.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, anyhow};
 use fp_report::{Document, Paper};
 
 use crate::exit::Failure;
-use crate::stderr::tell;
+use crate::stderr::{self, tell};
 
 /// Writes to stdout; a reader that has seen enough is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -26,10 +26,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// How wide stdout is, if it is a terminal, or $COLUMNS: elsewhere lines stay whole, for `grep` and for
 /// mail.
 pub(crate) fn columns() -> Option<usize> {
-    let of_terminal = rustix::termios::tcgetwinsize(std::io::stdout());
-    let of_terminal = of_terminal.ok().map(|size| usize::from(size.ws_col));
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    of_terminal.or_else(told).filter(|columns| *columns > 0)
+    stderr::columns(std::io::stdout()).or_else(told).filter(|columns| *columns > 0)
 }
 
 /// Asked before the work whose outcome is to be written there.
