@@ -167,7 +167,10 @@ fn too_shallow(needed_bytes: f64, limit: Option<Fields<'_>>) -> String {
         Some(burst) if burst < needed_bytes => {
             format!("policer too shallow: CBS {}, needs {needed}", amount_whole(burst))
         }
-        Some(_) | None => format!("policer too shallow, needs a CBS of {needed}"),
+        Some(burst) => {
+            format!("bursts are lost, not at the policer, which takes {}", amount_whole(burst))
+        }
+        None => format!("a policer drops bursts that need a CBS of {needed}"),
     }
 }
 
@@ -194,7 +197,6 @@ fn why(reason: Fields<'_>, step: Option<Fields<'_>>, steps: &[Fields<'_>]) -> Op
             String::from("no loss and no queue explains it: look at hosts and middleboxes")
         }
         "windows_too_small" => String::from("larger windows would decide (--window)"),
-        "windows_too_large" => String::from("the smallest windows overfill the path"),
         "trial_too_short" => String::from("a longer trial would decide (--duration)"),
         _ => reason.word("text").to_owned(),
     };

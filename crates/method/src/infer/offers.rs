@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fp_model::{Abort, FramesReport, Observation, Step as PaceStep, Trial};
+use fp_model::{Abort, FramesReport, Observation, Step as PaceStep, Testbed, Trial};
 
 /// Who runs the trials of a search.
 pub(crate) trait Offers {
@@ -11,6 +11,15 @@ pub(crate) trait Offers {
 
     /// Counts the frames of a trial that the ends should have been able to send and receive.
     fn count(&mut self, frames: Counts);
+}
+
+/// Who runs the trials of a search, for questions that any testbed answers.
+pub(crate) struct Probing<'a>(pub(crate) &'a mut dyn Offers);
+
+impl Testbed for Probing<'_> {
+    fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
+        self.0.offer(trial)
+    }
 }
 
 /// Frames of a trial.

@@ -14,10 +14,10 @@ use fp_model::{
     Rate, Step as PaceStep, Timing, Trial,
 };
 
-use super::offers::{Counts, Offers, Stream};
+use super::offers::{Counts, Offers, Probing, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
 use super::train::Train;
-use crate::path::{mismatch, settle};
+use crate::path::{come_to_rest, mismatch, settle};
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
@@ -53,7 +53,7 @@ const TRAIN_FRAMES: [f64; 2] = [150.0, 250.0];
 /// of a look; of the second, the last four tenths tell the delay, which are as many.
 const START_FRAMES: [f64; 2] = [LOOK_FRAMES / 0.75, LOOK_FRAMES / 0.4];
 /// Beyond the knee: what forgave is known to be at its end only so well.
-const PAST_THE_KNEE: f64 = 1.3;
+pub(crate) const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
@@ -547,6 +547,9 @@ impl<'a> Finder<'a> {
             }
             self.repeats_left -= 1;
         };
+        if !self.has_come(&stream) {
+            come_to_rest(&mut Probing(self.run), self.search.packets(), self.search.rtt)?;
+        }
         self.run.count(Counts {
             planned: stream.seen.planned_frames,
             sent: stream.seen.sent_frames,

@@ -19,10 +19,8 @@ use crate::burst::discovery;
 use crate::burst::{Charge, Discovered, Discovery, ON_THE_LINE};
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, FINE, Kind, OVER};
-use crate::infer::search::{Finder, Limits, Precision, Search};
+use crate::infer::search::{Finder, Limits, PAST_THE_KNEE, Precision, Search};
 
-/// What a bucket was seen to hold is known to a slice of frames.
-const PAST_EMPTY: f64 = 1.3;
 /// No bucket is emptied for longer before a trial, ...
 const MOST: Duration = Duration::from_secs(3);
 /// ... and while it is looked for.
@@ -87,7 +85,7 @@ impl Inferred {
         }
         let at = |rate_l1: Rate| {
             let excess = rate_l1.as_bps().saturating_sub(self.rate_l1.as_bps()).max(1);
-            Duration::from_secs_f64((PAST_EMPTY * self.held_l1_bits / excess as f64).min(1e6))
+            Duration::from_secs_f64((PAST_THE_KNEE * self.held_l1_bits / excess as f64).min(1e6))
         };
         let [over, fine] = [self.fast_l1, self.rate_l1.scaled(FINE)].map(|rate| rate.min(most_l1));
         // What the rate just above empties soon needs no more, which might queue.
@@ -174,7 +172,7 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
     };
     match (&discovery.found, said) {
         (Discovered::Policer { cir_bps, cbs_bytes, charge, excess: None, .. }, _) => {
-            let held = cbs_bytes.at_most.min(PAST_EMPTY * cbs_bytes.estimate);
+            let held = cbs_bytes.at_most.min(PAST_THE_KNEE * cbs_bytes.estimate);
             limit(Kind::Policer, cir_bps, charge, held)
         }
         (Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, .. }, _) => {
@@ -207,7 +205,7 @@ impl Limit {
             frames_s: bps.scaled(1.0 / (8.0 * frame_bytes)),
             frame_bytes,
             offset_bytes: Bounds::exactly(0.0),
-            held: PAST_EMPTY * found.held * frame_bytes,
+            held: PAST_THE_KNEE * found.held * frame_bytes,
             loses,
             line_l1: Rate::ZERO,
             queued: Duration::from_secs_f64(queued),

@@ -35,10 +35,6 @@ pub use report::{
 pub use time_needed::time_needed;
 pub use verdict::is_met;
 
-/// A queue that has not emptied after so many looks, each a quarter of a second and more, is one
-/// that somebody else keeps full.
-const REST_LOOKS_MAX: u32 = 20;
-
 /// What everybody must know who uses these tests: RFC 6815.
 //= rfc6815 5
 pub const APPLICABILITY: &str = "\
@@ -171,18 +167,10 @@ impl Testbed for Run<'_> {
 }
 
 impl Run<'_> {
-    /// Waits until what an overload has left in queues is gone: single probes are as fast as on the
-    /// idle path.
     fn come_to_rest(&mut self) -> Result<(), Abort> {
         let packets = Packets { family: self.plan.family, dscp: self.plan.dscp };
-        let (rtt, idle) = (self.rtt, self.rtt * 3 / 2 + Duration::from_millis(2));
-        for _ in 0..REST_LOOKS_MAX {
-            let seen = path::quick_rtt(self, packets, rtt)?;
-            if seen.is_some_and(|seen| seen <= idle) {
-                break;
-            }
-        }
-        Ok(())
+        let rtt = self.rtt;
+        path::come_to_rest(self, packets, rtt)
     }
 
     /// Time for late frames, those that queues held included, to arrive.

@@ -7,10 +7,10 @@ use core::time::Duration;
 
 use fp_model::{CongestionControl, ConnectionReport, Direction, Rate, Sample, Sender, TcpReport};
 
-use super::ideal::{self, BurstSender, Link, SEGMENTS_PER_ACK, TCP_OPTION_BYTES};
+use super::ideal::{self, BurstSender, Link, SEGMENTS_PER_ACK};
 use super::steady::{self, Mean, Settled, Steady};
-use super::throughput::{Offer, has_own_windows};
-use super::windows::{Fill, MIN_SEGMENT_BYTES, Path, queues};
+use super::throughput::Offer;
+use super::windows::{Fill, Path, queues};
 use super::{Connection, Judged, LimitKind, Plan, Role, TcpStep};
 use crate::tcp_rules::{cubic_epoch, reno_epoch};
 use crate::{Bytes, metrics};
@@ -134,6 +134,7 @@ impl<'a> Seen<'a> {
             sender: self.offer.sender,
             congestion_control: congestion_control(report),
             mss_bytes: flow.segment,
+            pacing: fill.pacing.filter(|_| fill.pacing != self.plan.pacing),
             good_bytes,
             transmitted_bytes: transmitted,
             retransmitted_bytes: retransmitted,
@@ -172,7 +173,6 @@ impl<'a> Seen<'a> {
             assured_l4,
             sold_l4: self.sold(place, ideal),
             needed_cbs_bytes: self.needed_cbs(flow),
-            overfills: self.flows.iter().any(|flow| self.overfills(flow)),
             even_l4: self.even(place, flow.segment),
             share_percent_bounds: bounds(
                 100.0 * bps / measure.as_bps().max(1) as f64,
@@ -193,7 +193,8 @@ impl<'a> Seen<'a> {
             None => alone.min(self.burst_limit(flow, segment)),
             Some(other) => self.both(flow, other, segment),
         };
-        carried.min(pacing_limit(self.plan, flow.fill))
+        // Pacing that nobody asked for is the tester's way to fill a path, no limit of it.
+        carried.min(self.plan.pacing.map_or(Rate::bps(u64::MAX), |_| flow.fill.most()))
     }
 
     fn needed_cbs(&self, flow: &Flow<'_>) -> Option<u64> {
@@ -300,7 +301,7 @@ impl<'a> Seen<'a> {
             window_bytes,
             segment_bytes,
             rtt: self.path.empty_rtt(),
-            pacing: self.plan.pacing,
+            pacing: flow.fill.pacing,
             frame_time: on_the_line(segment_bytes.into()),
             window_time: (on_the_line(window_bytes) + last).max(acks_of(window_bytes)),
         })
@@ -314,7 +315,7 @@ impl<'a> Seen<'a> {
             let most = match self.offer.sender {
                 Sender::Burst => ideal,
                 Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => {
-                    ideal.min(self.path.window_limit(flow.fill))
+                    ideal.min(self.path.window_limit(self.plan, flow.fill))
                 }
             };
             let back = self.path.link(self.plan, Self::back(flow), flow.segment);
@@ -343,21 +344,10 @@ impl<'a> Seen<'a> {
             let is_line = queues(self.path.limits.of(flow.fill.direction));
             if is_line { flow.link.time_for(bytes) } else { Duration::ZERO }
         };
-        let rtt = self.path.mean_rtt();
+        let rtt = self.path.cycle(self.plan, flow.fill);
         let through = waits(flow, flow.link.load_bytes(own, others));
         let behind = waits(other, other.link.load_bytes(others, 0.0));
         [rtt.max(through), (rtt + behind).max(through)]
-    }
-
-    /// By more than the bottleneck is known to.
-    fn overfills(&self, flow: &Flow<'_>) -> bool {
-        let taken = flow.link.time_for(flow.link.load_bytes(flow.fill.total_bytes(), 0.0));
-        let holds = self.path.mean_rtt().mul_f64(steady::ABOVE_THE_PATH);
-        let is_smallest = flow.fill.mss_bytes <= MIN_SEGMENT_BYTES + TCP_OPTION_BYTES;
-        is_smallest
-            && has_own_windows(self.plan)
-            && !queues(self.path.limits.of(flow.fill.direction))
-            && taken > holds
     }
 
     /// What is judged, slot by slot: the throughput, or of both directions how full the fuller link
@@ -459,12 +449,6 @@ fn mean(slots: &[f64]) -> f64 {
 fn bounds(value: f64, spread: Option<f64>) -> Option<[f64; 2]> {
     let spread = spread?;
     Some([value * (1.0 - spread).max(0.0), value * (1.0 + spread)])
-}
-
-/// What all connections of a direction may send.
-fn pacing_limit(plan: &Plan, fill: Fill) -> Rate {
-    let each = plan.pacing.map_or(u64::MAX, Rate::as_bps);
-    Rate::bps(each.saturating_mul(fill.connections.into()))
 }
 
 fn transfer_time_ratio(ideal_l4: Rate, throughput_l4: Rate) -> Option<f64> {

@@ -117,6 +117,8 @@ pub struct TcpStep {
     pub congestion_control: String,
     /// Payload of a full segment.
     pub mss_bytes: u32,
+    /// Of each connection, where the tester paces them since no window is small enough.
+    pub pacing: Option<Rate>,
     pub good_bytes: u64,
     /// `None` where the sender does not tell.
     pub transmitted_bytes: Option<u64>,
@@ -197,9 +199,6 @@ pub struct Judged {
     /// The committed burst size, in bytes of layer 2 frames, that lets all windows through at once;
     /// `None` unless the bottleneck is a policer.
     pub needed_cbs_bytes: Option<u64>,
-    /// The tester's own windows, as small as any TCP has them, are more than the path has under way,
-    /// and nothing queues them: what they lose is no fault of the path.
-    pub overfills: bool,
     /// With both directions loaded: the same share of what each carries alone.
     pub even_l4: Option<Rate>,
     /// Bounds of the step's share, like those of the throughput.

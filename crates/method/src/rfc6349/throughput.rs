@@ -235,7 +235,6 @@ fn next(plan: &Plan, path: &Path<'_>, offer: &Offer, steps: &[TcpStep]) -> Optio
     let is_undecided = |step: &&TcpStep| {
         let asked = asked_percent(thresholds, step) / 100.0;
         standing(thresholds, step) == Standing::Undecided
-            && !(step.judged.overfills && is_short(thresholds, step))
             && step.part_of_ideal(step.judged.windows_l4) >= asked
     };
     wider(plan, path, thresholds, offer, &open).or_else(|| {
@@ -258,6 +257,7 @@ fn wider(
 ) -> Option<Offer> {
     let is_lossy = |step: &&TcpStep| step.retransmitted_bytes != Some(0);
     if !has_own_windows(plan)
+        || offer.fills.iter().any(|fill| fill.pacing != plan.pacing)
         || offer.sender != Sender::Bulk
         || !open.iter().any(|step| is_short(thresholds, step))
         || open.iter().any(is_lossy)
@@ -328,7 +328,7 @@ fn trial(plan: &Plan, path: &Path<'_>, offer: &Offer) -> Trial {
             mss_bytes: fill.mss_bytes,
             sender: offer.sender,
             congestion_control: plan.congestion_control,
-            pacing: plan.pacing,
+            pacing: fill.pacing,
             pace: Pace::Unlimited,
             write_bytes: None,
             engine: TcpEngine::Kernel,

@@ -185,7 +185,7 @@ pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
     let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4);
     if is_asked && least >= needed && step.judged.settled.stays_above(stays) {
         Standing::Met
-    } else if most < needed && step.judged.settled.stays_below(stays) && !step.judged.overfills {
+    } else if most < needed && step.judged.settled.stays_below(stays) {
         Standing::Missed
     } else {
         Standing::Undecided
@@ -295,12 +295,6 @@ fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
         let why =
             format!("these windows carry {most} at most: larger ones would decide (--window)");
         ("windows_too_small", why)
-    } else if step.judged.overfills && step.share_percent() < needed_percent(thresholds, step) {
-        let why = String::from(
-            "the path has so little under way that the smallest windows overfill it, and nothing \
-             queues them: frames say what it carries (fullpipe rfc2544)",
-        );
-        ("windows_too_large", why)
     } else {
         let longer = step.judged.settles_in.max(step.transfer * 4).as_secs_f64();
         ("trial_too_short", format!("a longer trial would decide (--duration {longer:.0}s)"))
@@ -374,11 +368,25 @@ fn lost(step: &TcpStep, limit: Option<&Bottleneck>) -> String {
         |efficiency| format!("{} % of the bytes sent were retransmitted", few(100.0 - efficiency)),
     );
     match limit.map(|limit| limit.kind) {
-        Some(LimitKind::Policer) => format!(
-            "{resent}; the limit is a policer, and bursts of these windows need a committed burst \
-             size of up to {:.0} kB, or a paced sender",
-            step.judged.needed_cbs_bytes.unwrap_or_default() as f64 / 1000.0
-        ),
+        Some(LimitKind::Policer) => {
+            let kilobytes = |bytes: f64| libm::round(bytes / 1000.0);
+            let needed = step.judged.needed_cbs_bytes.unwrap_or_default() as f64;
+            let holds = limit.and_then(|limit| limit.burst_bytes).map(|burst| burst.estimate);
+            match holds.filter(|holds| *holds >= needed) {
+                Some(holds) => format!(
+                    "{resent}, though the policer that is the limit takes bursts of {} kB and these \
+                     windows are no more than {}: look for a queue that is too short for them, in \
+                     front of it or behind",
+                    kilobytes(holds),
+                    kilobytes(needed)
+                ),
+                None => format!(
+                    "{resent}; the limit is a policer, and bursts of these windows need a committed \
+                     burst size of up to {} kB, or a paced sender",
+                    kilobytes(needed)
+                ),
+            }
+        }
         Some(LimitKind::Queue | LimitKind::NotReached | LimitKind::Unknown) | None => {
             let delay = step.buffer_delay_percent.unwrap_or_default();
             format!("{resent}, and the RTT grew by {} %", rounded(delay, 1))
@@ -472,7 +480,7 @@ fn walked_short(plan: &Plan, steps: &[Step]) -> Option<Reason> {
     let is_short = |step: &TcpStep| {
         let most = step.judged.throughput_l4_bounds.map(|[_, most]| most);
         let needed = step.judged.assured_l4.scaled(asked);
-        !step.judged.overfills && most.is_some_and(|most| most < needed)
+        most.is_some_and(|most| most < needed)
     };
     let walked = || tcp_steps(steps).filter(|(_, step)| step.role == Role::Walk && is_short(step));
     let (place, least) = walked().min_by(|(_, a), (_, b)| part(a).total_cmp(&part(b)))?;
@@ -550,6 +558,14 @@ pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
     if let Some((asked, step)) = other {
         let used = &step.congestion_control;
         all.push(format!("{used} was used for congestion control: the host refused {asked}"));
+    }
+    let paced = tcp_steps(steps).find_map(|(_, step)| Some((step.direction, step.pacing?)));
+    if let Some((direction, rate)) = paced {
+        all.push(format!(
+            "{direction}: so little is under way that no window is small enough; the one connection \
+             was paced at {} (section 3.3.1)",
+            mbps(rate)
+        ));
     }
     if given {
         all.push("the bottleneck bandwidth was given, not measured (section 3.2.2)".into());

@@ -14,16 +14,14 @@ const MIN_WINDOW_SEGMENTS: u64 = 8;
 /// What any TCP has without window scaling, RFC 7323 section 2.2. On a path so short that less would
 /// fill it, less would measure the hosts.
 const UNSCALED_WINDOW_BYTES: u64 = 65_535;
-/// RFC 9293 section 3.7.1: what any TCP takes.
-pub(super) const MIN_SEGMENT_BYTES: u32 = 536;
 /// More connections than this are no answer to small windows.
 const MAX_CONNECTIONS: u64 = 1000;
 /// Windows that fill a queue leave so much of it free, so that nothing is lost.
 pub(super) const QUEUE_SHARE: f64 = 0.8;
 /// Windows beyond this are none that a transfer would have.
 pub(super) const WINDOW_FRACTION_MAX: f64 = 16.0;
-/// Windows in whole pairs of segments may fall short of the path by half of what a trial may, where
-/// the default threshold asks for 95 %.
+/// Windows in whole pairs of segments, or in shorter ones with more headers, may fall short of the path
+/// by half of what a trial may, where the default threshold asks for 95 %.
 const PAIRS_SHARE_MIN: f64 = 0.975;
 
 /// The windows of one direction in one trial.
@@ -34,11 +32,19 @@ pub(super) struct Fill {
     pub(super) window_bytes: u64,
     /// With TCP options.
     pub(super) mss_bytes: u32,
+    /// Of each connection.
+    pub(super) pacing: Option<Rate>,
 }
 
 impl Fill {
     pub(super) fn widened(self, fraction: f64) -> Self {
         Self { window_bytes: (self.window_bytes as f64 * fraction) as u64, ..self }
+    }
+
+    /// What all connections send at most for their pacing.
+    pub(super) fn most(&self) -> Rate {
+        let each = self.pacing.map_or(u64::MAX, Rate::as_bps);
+        Rate::bps(each.saturating_mul(self.connections.into()))
     }
 
     pub(super) fn total_bytes(&self) -> f64 {
@@ -51,6 +57,9 @@ pub(super) struct Path<'a> {
     pub(super) mtu_bytes: u32,
     pub(super) idle_rtt: RttSummary,
     pub(super) limits: &'a Limits,
+    /// What a full frame takes on the lines of the path, download and upload, where that matters and
+    /// nothing queues.
+    pub(super) frame_times: [Duration; 2],
 }
 
 impl Path<'_> {
@@ -92,29 +101,37 @@ impl Path<'_> {
         } else {
             self.payload_bytes(plan, direction)
         };
-        let mss_bytes = self.mss(plan);
+        let fill = |connections, window_bytes| {
+            let (mss_bytes, pacing) = (self.mss(plan), plan.pacing);
+            Fill { direction, connections, window_bytes, mss_bytes, pacing }
+        };
         match plan.windows {
-            Windows::Both { connections, window_bytes } => {
-                Fill { direction, connections, window_bytes, mss_bytes }
-            }
+            Windows::Both { connections, window_bytes } => fill(connections, window_bytes),
             Windows::Window { window_bytes } => {
                 let needed = full_bytes.div_ceil(window_bytes).clamp(1, MAX_CONNECTIONS);
-                Fill { direction, connections: needed as u32, window_bytes, mss_bytes }
+                fill(needed as u32, window_bytes)
             }
             Windows::Connections { connections } => {
-                self.divided(plan, direction, full_bytes, connections)
+                let rtt = self.mean_rtt() + self.pair_time(direction);
+                self.divided(plan, direction, (full_bytes, rtt), connections)
             }
         }
     }
 
-    /// `bytes` as windows of up to so many connections.
-    fn divided(&self, plan: &Plan, direction: Direction, bytes: u64, connections: u32) -> Fill {
+    /// Bytes that go round in a time as windows of up to so many connections.
+    fn divided(
+        &self,
+        plan: &Plan,
+        direction: Direction,
+        (bytes, rtt): (u64, Duration),
+        connections: u32,
+    ) -> Fill {
         let smallest = MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan));
         let most = (bytes / smallest).clamp(1, u64::from(connections));
         let together = self.acknowledged_together(plan);
         let fill = |connections: u64, window_bytes| {
-            let mss_bytes = self.mss(plan);
-            Fill { direction, connections: connections as u32, window_bytes, mss_bytes }
+            let (mss_bytes, pacing) = (self.mss(plan), plan.pacing);
+            Fill { direction, connections: connections as u32, window_bytes, mss_bytes, pacing }
         };
         if queues(self.limits.of(direction)) {
             return fill(most, self.enough(plan, direction, most, bytes.div_ceil(most)));
@@ -126,27 +143,52 @@ impl Path<'_> {
         };
         match (1..=most).rev().find_map(pairs) {
             Some((connections, window_bytes)) => fill(connections, window_bytes),
-            None => self.shorter(plan, direction, bytes),
+            None => self.shorter(plan, direction, (bytes, rtt)),
         }
     }
 
     /// One window of whole pairs of segments, each so much shorter than the path allows that it
-    /// fills a product of few segments: a pair more would be dropped, a pair less leave a gap.
-    fn shorter(&self, plan: &Plan, direction: Direction, bytes: u64) -> Fill {
+    /// fills a product of few segments: a pair more would be dropped, a pair less leave a gap. On the
+    /// lines in front shorter segments take less, by which less is under way: of n pairs of frames of f
+    /// bytes, 2 n f = R (t + 2 T f / L) bytes, where a frame of L bytes takes T.
+    fn shorter(&self, plan: &Plan, direction: Direction, (bytes, rtt): (u64, Duration)) -> Fill {
         let segment = self.segment(plan);
         let layout = PacketLayout::ethernet(self.mtu_bytes, segment);
         let layer = self.limits.of(direction).limit.layer;
         let headers = layout.bytes_at(layer) - segment;
-        let full = bytes as f64 * f64::from(segment + headers) / f64::from(segment);
+        let on_the_link = bytes as f64 * f64::from(segment + headers) / f64::from(segment);
+        let bytes_in = |time: Duration| on_the_link * time.as_secs_f64() / rtt.as_secs_f64();
+        let full = bytes_in(rtt.saturating_sub(self.pair_time(direction)));
+        let share = bytes_in(self.frame_time(direction)) / f64::from(segment + headers);
         // With less than two pairs under way nothing is acknowledged but by a timer.
         let pairs = bytes.div_ceil(self.acknowledged_together(plan)).max(2);
-        let each = full / (SEGMENTS_PER_ACK * pairs) as f64 - f64::from(headers);
-        let each = each.clamp(f64::from(MIN_SEGMENT_BYTES.min(segment)), f64::from(segment)) as u32;
+        let each =
+            full / (SEGMENTS_PER_ACK as f64 * (pairs as f64 - share.min(1.0))) - f64::from(headers);
+        let payload = |segment: f64| segment / (segment + f64::from(headers));
+        if each <= 0.0 || payload(each) < PAIRS_SHARE_MIN * payload(segment.into()) {
+            return self.paced(plan, direction, Rate::over(bytes, rtt));
+        }
+        let each = each.min(f64::from(segment)) as u32;
         Fill {
             direction,
             connections: 1,
             window_bytes: SEGMENTS_PER_ACK * pairs * u64::from(each),
             mss_bytes: each + TCP_OPTION_BYTES,
+            pacing: plan.pacing,
+        }
+    }
+
+    /// Where windows of as few segments overfill a path that queues nothing, it is the sender that keeps
+    /// to what the limit surely is, in a window that is no limit.
+    fn paced(&self, plan: &Plan, direction: Direction, rate: Rate) -> Fill {
+        let limit = self.limits.of(direction);
+        let sure = limit.at_least.as_bps() as f64 / limit.limit.rate.as_bps().max(1) as f64;
+        Fill {
+            direction,
+            connections: 1,
+            window_bytes: MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan)),
+            mss_bytes: self.mss(plan),
+            pacing: Some(rate.scaled(sure.min(1.0)).min(plan.pacing.unwrap_or(rate))),
         }
     }
 
@@ -173,7 +215,27 @@ impl Path<'_> {
     /// A policer has no queue to hold the difference between payload and line bytes: behind one it
     /// is the product of the payload.
     fn payload_bytes(&self, plan: &Plan, direction: Direction) -> u64 {
-        self.max_tcp(plan, direction).bytes_in(self.mean_rtt())
+        self.max_tcp(plan, direction).bytes_in(self.mean_rtt() + self.pair_time(direction))
+    }
+
+    /// What full frames that are acknowledged together take on lines in front of a policer. The first
+    /// byte of the first goes round with its last of the second: a frame's time on each line, and once
+    /// more on the slowest. Of several lines that are all slow this is more than it takes.
+    fn pair_time(&self, direction: Direction) -> Duration {
+        self.frame_time(direction) * SEGMENTS_PER_ACK as u32
+    }
+
+    fn frame_time(&self, direction: Direction) -> Duration {
+        self.frame_times[usize::from(direction == Direction::Upload)]
+    }
+
+    /// Whether so few segments are under way that what two of them take on the lines counts: more than
+    /// what windows in whole pairs may fall short.
+    pub(super) fn is_short(&self, plan: &Plan, direction: Direction) -> bool {
+        let (under_way, pair) =
+            (self.payload_bytes(plan, direction), self.acknowledged_together(plan));
+        !queues(self.limits.of(direction))
+            && pair as f64 > (1.0 - PAIRS_SHARE_MIN) * under_way as f64
     }
 
     /// Windows that a sender writes at once: what a queue of a bandwidth-delay product holds,
@@ -205,11 +267,12 @@ impl Path<'_> {
             let Windows::Connections { connections } = plan.windows else {
                 return self.fill(plan, direction);
             };
+            let rtt = rtt + self.pair_time(direction);
             let bytes = (share * links[place].alone_bps() * rtt.as_secs_f64() / 8.0) as u64;
             let least = 2 * self.acknowledged_together(plan);
             let is_line = queues(self.limits.of(direction));
             let bytes = if is_line { bytes.max(least) } else { bytes };
-            self.divided(plan, direction, bytes, connections)
+            self.divided(plan, direction, (bytes, rtt), connections)
         })
     }
 
@@ -287,13 +350,19 @@ impl Path<'_> {
 
     /// What windows carry at most, in the mean of an idle round trip, which a line makes
     /// longer than a small probe's by the segments that are acknowledged together.
-    pub(super) fn window_limit(&self, fill: Fill) -> Rate {
+    pub(super) fn window_limit(&self, plan: &Plan, fill: Fill) -> Rate {
         let limit = self.limits.of(fill.direction);
         let on_the_line = SEGMENTS_PER_ACK * u64::from(limit.packet.frame_bytes);
         let serialised = limit.rate_at(Layer::L2).time_for(on_the_line);
-        let waits = queues(limit);
-        let cycle = self.mean_rtt() + if waits { serialised } else { Duration::ZERO };
-        Rate::over(u64::from(fill.connections) * fill.window_bytes, cycle)
+        let waits = if queues(limit) { serialised } else { Duration::ZERO };
+        let windows = u64::from(fill.connections) * fill.window_bytes;
+        Rate::over(windows, self.cycle(plan, fill) + waits).min(fill.most())
+    }
+
+    /// How long a window takes to go round where no queue holds it.
+    pub(super) fn cycle(&self, plan: &Plan, fill: Fill) -> Duration {
+        let part = f64::from(fill.mss_bytes) / f64::from(self.mss(plan).max(1));
+        self.mean_rtt() + self.pair_time(fill.direction).mul_f64(part)
     }
 }
 

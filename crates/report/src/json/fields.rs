@@ -113,7 +113,7 @@ const BOTTLENECK: StepFields = StepFields {
 const TCP: StepFields = StepFields {
     step: "tcp",
     own: "pass direction flow_direction role window_fraction connections window_bytes \
-        window_effective_bytes bdp_bytes sender congestion_control mss_bytes good_bytes \
+        window_effective_bytes bdp_bytes sender congestion_control mss_bytes paced_bps good_bytes \
         transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
         throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
         ideal_bps sold_bps needed_cbs_bytes ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \

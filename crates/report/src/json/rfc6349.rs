@@ -65,6 +65,7 @@ fn tcp(step: &TcpStep) -> Value {
         "sender": step.sender,
         "congestion_control": step.congestion_control,
         "mss_bytes": step.mss_bytes,
+        "paced_bps": step.pacing.map(|rate| rate.as_bps()),
         "good_bytes": step.good_bytes,
         "transmitted_bytes": step.transmitted_bytes,
         "retransmitted_bytes": step.retransmitted_bytes,

@@ -50,6 +50,9 @@ impl Finder<'_> {
             if !self.has_come(&stream) {
                 // A line in front of the bucket lets through what came, and needs longer for all of it.
                 fed = fed.min(train.through(train.whole()).bps);
+                if fed <= found.bps / SAME {
+                    break;
+                }
                 queued =
                     (drain + lasts).mul_f64((rate / fed.max(found.bps) - 1.0).max(0.0)).min(MOST);
                 continue;

@@ -6,6 +6,7 @@ use fp_model::{Direction, Dscp, Family, PacketLayout};
 
 use super::MOST;
 use crate::infer::rate::{Estimate, Quiet};
+use crate::path::Packets;
 
 /// The fastest rate that is looked for, in bit/s of layer 2.
 pub(crate) const LIMIT_L2: f64 = 1e10;
@@ -61,6 +62,10 @@ impl Search {
             empties: MOST,
             precision: Precision::Start,
         }
+    }
+
+    pub(super) const fn packets(&self) -> Packets {
+        Packets { family: self.family, dscp: self.dscp }
     }
 
     /// Addresses, type, tags and FCS around an IP packet.

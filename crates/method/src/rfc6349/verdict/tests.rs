@@ -9,6 +9,7 @@ use fp_model::{
 };
 
 use super::*;
+use crate::bounds::Bounds;
 use crate::path::{BaselineRtt, PathMtu};
 use crate::rfc6349::{Connection, Judged, Settled};
 
@@ -51,6 +52,7 @@ fn tcp(share_percent: f64) -> TcpStep {
         sender: Sender::Bulk,
         congestion_control: "cubic".into(),
         mss_bytes: 1448,
+        pacing: None,
         good_bytes: 1_000_000,
         transmitted_bytes: Some(1_000_000),
         retransmitted_bytes: Some(0),
@@ -64,7 +66,6 @@ fn tcp(share_percent: f64) -> TcpStep {
             throughput_l4_bounds: None,
             windows_l4: Rate::mbps(38),
             assured_l4: Rate::mbps(38),
-            overfills: false,
             even_l4: None,
             share_percent_bounds: Some([share_percent, share_percent]),
             settled: Settled { from_above: true, from_below: true, leads_to: [1.0, 1.0] },
@@ -191,23 +192,27 @@ fn windows_that_cannot_carry_what_was_asked_say_nothing_of_a_path_that_carries_t
     };
     assert_eq!(with(52.0), (Status::Inconclusive, Vec::from(["windows_too_small"])));
     assert_eq!(with(40.0).0, Status::Fail);
-    let mut full = lossy(tcp(60.0));
-    full.judged.overfills = true;
-    assert_eq!(said(full), (Status::Inconclusive, Vec::from(["windows_too_large"])));
 }
 
 /// Four windows of 64,000 bytes in segments of 1448, of which each is a frame of 1518 bytes:
 /// 256,000 × 1518 / 1448 = 268,376.
 #[test]
 fn behind_a_policer_the_burst_size_that_the_windows_need_is_named() {
-    let behind = |kind| {
+    let behind = |kind, holds: Option<f64>| {
         let mut step = lossy(tcp(50.0));
         step.judged.needed_cbs_bytes = Some(256_000 * 1518 / 1448);
-        let verdict = judged(&plan(), limit(kind), step, &Health::default());
+        let limit = Bottleneck { burst_bytes: holds.map(Bounds::exactly), ..limit(kind) };
+        let verdict = judged(&plan(), limit, step, &Health::default());
         verdict.reasons[0].text.clone()
     };
-    assert!(behind(LimitKind::Policer).contains("268 kB"), "{}", behind(LimitKind::Policer));
-    assert!(!behind(LimitKind::Queue).contains("kB"));
+    let needed = "need a committed burst size of up to 268 kB";
+    for holds in [None, Some(64_000.0)] {
+        let text = behind(LimitKind::Policer, holds);
+        assert!(text.contains(needed), "{text}");
+    }
+    let text = behind(LimitKind::Policer, Some(300_000.0));
+    assert!(text.contains("takes bursts of 300 kB") && !text.contains(needed), "{text}");
+    assert!(!behind(LimitKind::Queue, None).contains("kB"));
 }
 
 #[test]

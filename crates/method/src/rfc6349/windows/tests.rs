@@ -35,7 +35,7 @@ fn policer(rate: Rate) -> Limits {
 fn path(limits: &Limits, rtt_us: u64) -> Path<'_> {
     let rtt = Duration::from_micros(rtt_us);
     let idle_rtt = RttSummary { min: rtt, mean: rtt, p99: rtt, max: rtt, samples: 100 };
-    Path { mtu_bytes: 1500, idle_rtt, limits }
+    Path { mtu_bytes: 1500, idle_rtt, limits, frame_times: [Duration::ZERO; 2] }
 }
 
 fn plan(windows: Windows) -> Plan {
@@ -106,6 +106,7 @@ fn windows_that_fill_a_queue_hold_four_fifths_of_it_beyond_the_path() {
         connections: 4,
         window_bytes: 25_000,
         mss_bytes: 1460,
+        pacing: None,
     };
     assert_eq!(path.deep_fraction(full), 9.0);
     let policed = policer(Rate::mbps(20));
@@ -136,6 +137,46 @@ fn segments_are_shorter_where_whole_pairs_do_not_fill_the_path_behind_a_policer(
     assert_eq!((fill.connections, fill.window_bytes, fill.mss_bytes), (1, 12 * 1346, 1346 + 12));
     let link = path.link(&plan(Windows::Connections { connections: 4 }), fill.direction, 1346);
     assert!((link.load_bytes(fill.total_bytes(), 0.0) / 17_000.0 - 1.0).abs() < 1e-3);
+}
+
+/// A pair goes round in 4 ms and what two frames take on a line of 100 Mbit/s, 123.04 µs for 1538 bytes.
+/// Of two pairs with e + 70 bytes a frame, 4 (e + 70) = 1.25 MB/s × (4 ms + 246.08 µs × (e + 70) / 1518),
+/// so that e = 1246.7; without the line's time it is 1180, less a byte as what is under way is whole bytes,
+/// and 5 % of the rate are not carried.
+#[test]
+fn what_frames_take_on_a_line_in_front_of_a_policer_belongs_to_the_round_trip_of_a_window() {
+    let limits = policer(Rate::mbps(10));
+    let mut path = path(&limits, 4000);
+    let plan = plan(Windows::Connections { connections: 4 });
+    assert!(path.is_short(&plan, Direction::Upload));
+    path.frame_times = [Duration::ZERO, Duration::from_nanos(123_040)];
+    let fill = path.fill(&plan, Direction::Upload);
+    assert_eq!((fill.connections, fill.window_bytes, fill.mss_bytes), (1, 4 * 1246, 1246 + 12));
+    let link = path.link(&plan, Direction::Upload, 1246);
+    let carried = path.window_limit(&plan, fill).as_bps() as f64 / link.alone_bps();
+    assert!((carried - 1.0).abs() < 0.01, "{carried}");
+    let fill = path.fill(&plan, Direction::Download);
+    assert_eq!(fill.window_bytes, 4 * 1179, "of a line that takes no time");
+    // 200 Mbit/s and 20 ms are 330 frames: what two of them take does not matter.
+    let (limits, long) = (policer(Rate::mbps(200)), 20_000);
+    assert!(!super::tests::path(&limits, long).is_short(&plan, Direction::Upload));
+}
+
+/// 1 ms of 10 Mbit/s are 1,250 bytes. The limit is 9.9 Mbit/s for sure, and its payload 1448 / 1518 of
+/// that.
+#[test]
+fn a_sender_is_paced_where_no_window_is_small_enough() {
+    let mut limits = policer(Rate::mbps(10));
+    limits.download.at_least = Rate::bps(9_900_000);
+    let fill = path(&limits, 1000)
+        .fill(&plan(Windows::Connections { connections: 4 }), Direction::Download);
+    assert_eq!((fill.connections, fill.window_bytes, fill.mss_bytes), (1, 8 * 1448, 1460));
+    let paced = fill.pacing.unwrap().as_bps() as f64;
+    assert!((paced / (9.9e6 * 1448.0 / 1518.0) - 1.0).abs() < 1e-3, "{paced}");
+    let slower =
+        Plan { pacing: Some(Rate::mbps(5)), ..plan(Windows::Connections { connections: 4 }) };
+    let fill = path(&limits, 1000).fill(&slower, Direction::Download);
+    assert_eq!(fill.pacing, Some(Rate::mbps(5)));
 }
 
 /// With round trips of 20 to 24 ms windows hold what 24 ms need: 100 Mbit/s × 24 ms / 8 = 300,000.
