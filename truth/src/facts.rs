@@ -498,9 +498,10 @@ const ASKED: f64 = 0.95;
 ///
 /// *It passes* where nothing is lost, delayed or changed, and either a queue in front of the slowest
 /// line holds as much as the windows (so that even windows released at once lose nothing, and the
-/// line never idles), or the bucket of the policer holds three times as much (in `t` seconds windows
+/// line never idles), or each bucket of the policer holds three times as much (in `t` seconds windows
 /// let at most `W·(1 + t/RTT)` bytes go, which is a bucket of `W` refilled at the CIR; twice that for
-/// acknowledgements in clumps, and once more for those of the other direction). Directions of more
+/// acknowledgements in clumps, and once more for those of the other direction); every other queue on the
+/// way has room for them as well. Directions of more
 /// than 1:10 are left out, where acknowledgements alone may fill the slower one.
 ///
 /// *It fails* where single frames are lost at random so often that even three times the mean window
@@ -540,13 +541,29 @@ fn passes(network: &Network, ways: [&DirectionFacts; 2], rtt_s: f64) -> Option<b
                     && way.bucket.is_none()
                     && way.queue_s * way.rate_bps(0) / 8.0 >= windows
             }
-            Kind::Policer => way.bucket.is_some_and(|bucket| bucket.cbs_bytes >= 3.0 * windows),
+            Kind::Policer => way.bucket.is_some_and(|bucket| {
+                let holds = |rate_bps: f64, bytes: f64| rate_bps == 0.0 || bytes >= 3.0 * windows;
+                holds(bucket.cir_bps, bucket.cbs_bytes) && holds(bucket.eir_bps, bucket.ebs_bytes)
+            }),
             Kind::Host => false,
         }
     };
     let is_single = |way: &DirectionFacts| way.headroom >= 1.2;
     let clean = network.all_links().all(is_clean) && is_even;
-    (clean && ways.into_iter().all(|way| holds(way) && is_single(way))).then_some(true)
+    let directions = [Direction::Download, Direction::Upload].into_iter().zip(ways);
+    let has_room = directions.into_iter().all(|(direction, way)| {
+        has_room(network.links(direction), way.frame_bytes, windows_bytes(way, rtt_s))
+    });
+    (clean && has_room && ways.into_iter().all(|way| holds(way) && is_single(way))).then_some(true)
+}
+
+/// Whether windows that are sent at once find room in every queue.
+fn has_room(links: &[LinkSpec], frame_bytes: u32, windows_bytes: f64) -> bool {
+    let shapers = links.iter().filter_map(|link| Some(link.shape.as_ref()?.queue));
+    links.iter().filter_map(|link| link.queue).chain(shapers).all(|queue| match queue.limit {
+        QueueLimit::Bytes(bytes) => bytes as f64 >= windows_bytes,
+        QueueLimit::Packets(packets) => packets as f64 * f64::from(frame_bytes) >= windows_bytes,
+    })
 }
 
 /// The windows of the test by default: the bandwidth-delay product, unless that is too little.

@@ -105,6 +105,22 @@ fn quick_rtt(
     Ok(probes(&trial, &seen)?[0].rtt.map(|rtt| rtt.min))
 }
 
+/// Sends hardly anything for a while.
+///
+/// # Errors
+/// Where the testbed fails.
+pub(crate) fn rest(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    rtt: Duration,
+    lasts: Duration,
+) -> Result<(), Abort> {
+    let small = SMALL_PACKET_BYTES;
+    let load = ProbesLoad { packet_bytes: small, answer_bytes: small, count: 1, interval: lasts };
+    let flow = probe_flow(packets, Direction::Upload, load);
+    bed.run(&probe_trial("rest", vec![flow], rtt)).map(|_| ())
+}
+
 /// Waits until what an overload has left in queues is gone: single probes are as fast as on the idle
 /// path. After a few looks each takes longer, up to a second.
 ///

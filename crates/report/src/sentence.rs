@@ -170,7 +170,7 @@ fn too_shallow(needed_bytes: f64, limit: Option<Fields<'_>>) -> String {
         Some(burst) => {
             format!("bursts are lost, not at the policer, which takes {}", amount_whole(burst))
         }
-        None => format!("a policer drops bursts that need a CBS of {needed}"),
+        None => format!("policer too shallow, needs a CBS of {needed}"),
     }
 }
 

@@ -79,11 +79,16 @@ pub(crate) struct Estimate {
 }
 
 impl Train {
-    /// The rate of a range, where it is certainly less than what was found.
+    /// The rate of a range whose halves, both, certainly came at less: a burst of losses takes from one.
     pub(crate) fn fell(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> Option<f64> {
-        let through = self.through(of);
-        let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
-        (through.bps < found.at_least * (1.0 - resolution)).then_some(through.bps)
+        let middle = usize::midpoint(of.start, of.end);
+        let is_less = |half: Range<usize>| {
+            let through = self.through(half);
+            let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
+            through.bps < found.at_least * (1.0 - resolution)
+        };
+        let halves = [of.start..middle, middle..of.end];
+        halves.into_iter().all(is_less).then(|| self.through(of).bps)
     }
 
     /// Whether two ranges came at rates that are certainly not the same.
@@ -134,10 +139,12 @@ impl Quiet {
         self.lost / self.frames.max(1.0)
     }
 
-    /// Whether what is lost at any rate explains this loss of these frames, within four standard errors.
+    /// Whether what is lost at any rate explains this loss of these frames, within four standard errors:
+    /// what `N` frames let expect of `n` has `1 + n / N` times the variance of a count.
     pub(crate) fn explains(&self, lost: f64, frames: f64) -> bool {
         let expected = frames * self.loss_at_most().max((self.lost + 1.0) / (self.frames + 2.0));
-        lost <= self.by_chance(expected)
+        let counted = 1.0 + frames / self.frames.max(1.0);
+        lost <= expected + CERTAIN * libm::sqrt(expected * self.spread() * counted)
     }
 
     /// The most frames that are lost where this number is expected, but for chance.
@@ -515,8 +522,9 @@ pub(crate) fn burst(
     let won = |bps: f64| (bps - found.bps) * at.due;
     let at_least = held - won(found.at_most) - counted - found.at_most * train.range;
     let at_most = held - won(found.at_least) + counted;
-    // When a frame is refused, tokens for a part of it are left.
-    let estimate = held + train.frame_bits / 2.0;
+    // When a frame is refused, tokens for a part of it are left; and what waited, waited in front of the
+    // policer or behind.
+    let estimate = held + (train.frame_bits - found.bps * train.range) / 2.0;
     let was_refused = train.loss(train.settled(train.steps() - 1)) > quiet.loss_at_most();
     let was_full = at_most <= found.at_least * rested_s;
     let is_known = was_refused && was_full && at_most <= 2.0 * at_least;

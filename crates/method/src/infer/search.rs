@@ -2,6 +2,7 @@
 //! and delayed below it.
 
 mod buckets;
+mod held;
 mod terms;
 
 use alloc::format;
@@ -18,6 +19,7 @@ use super::offers::{Counts, Offers, Probing, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
 use super::train::Train;
 use crate::path::{come_to_rest, mismatch, settle};
+use held::Held;
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
 const FIRST_RATE_L2: Rate = Rate::mbps(2);
@@ -60,11 +62,6 @@ const TRAINS: u32 = 6;
 /// How many times a quiet trial is offered at most while the queue that an overload left still empties
 /// in it: at half the rate, a second of it empties half a second of queue.
 const QUIETER: u32 = 3;
-/// How long a line is overloaded to see what its queue holds,
-const HOLDS: f64 = 2.0 / 3.0;
-/// and how long it is then kept busy to empty a bucket that may hide behind it, where the rate is a result:
-/// in five seconds one of a second at its rate, whose rate is five sixths of the line's.
-const KEEPS_BUSY: Duration = Duration::from_secs(3);
 /// Trials that the tester spoilt are repeated, so often at most in a search.
 const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
@@ -85,6 +82,8 @@ pub(crate) struct Finder<'a> {
     delays: (f64, Option<f64>),
     /// Layer 2: what the plan allows, and no more than the tester was seen to send.
     limit: f64,
+    /// What a line in front of the bottleneck carries, of layer 2.
+    pub(crate) line: Option<f64>,
     /// The first rate that is offered: a path carries half of what was sold, and not twice that.
     first: f64,
     /// Frames, and those lost of them, at rates that passed.
@@ -116,24 +115,19 @@ struct Hunt {
     has_held: bool,
     /// In the last train a queue emptied.
     fell: bool,
-    /// No more is offered than a line in front of the bottleneck carries.
+    /// No more is offered than a line in front of the bottleneck seemed to carry.
     knows_line: bool,
+    /// The limit and the overload before that.
+    beyond_line: Option<(f64, Overload)>,
 }
 
 impl From<Overload> for Hunt {
     fn from(over: Overload) -> Self {
         let drain = over.knee.mul_f64(PAST_THE_KNEE);
         let (known, quiet) = (None, None);
-        Self { over, drain, known, quiet, has_held: false, fell: false, knows_line: false }
+        let (has_held, fell, knows_line, beyond_line) = (false, false, false, None);
+        Self { over, drain, known, quiet, has_held, fell, knows_line, beyond_line }
     }
-}
-
-/// What came of offering more than a line carries for long.
-enum Held {
-    /// The rate stayed as it was; with how long the queue delays.
-    Stood(Estimate),
-    /// After a while less came through, at this rate.
-    Fell { rate: f64 },
 }
 
 impl<'a> Finder<'a> {
@@ -149,6 +143,7 @@ impl<'a> Finder<'a> {
             listened: Duration::ZERO,
             delays: (f64::INFINITY, None),
             limit: search.limit_l2.min(above_sold),
+            line: None,
             first: search.sold_l2.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0),
             passed: (0.0, 0.0),
             is_blind: false,
@@ -168,7 +163,14 @@ impl<'a> Finder<'a> {
             }
             let (train, lasts) = self.train(&hunt.over, hunt.drain)?;
             let Some(at_half) = self.beside(&mut hunt, &train, lasts)? else { continue };
-            let found = estimate(&train, hunt.over.rate, &at_half);
+            let mut found = estimate(&train, hunt.over.rate, &at_half);
+            if let (Some((limit, over)), Some((before, _))) = (hunt.beyond_line.take(), hunt.known)
+                && at_half.explains(train.lost(train.whole()), train.frames(train.whole()))
+            {
+                // Nothing behind the line refuses what that was to let through: it is no line in front.
+                (self.limit, self.line, hunt.over) = (limit, None, over);
+                found = Estimate { in_front: None, ..before };
+            }
             hunt.known = Some((found, at_half));
             if self.is_done(&mut hunt, &found, &at_half, lasts)? {
                 break;
@@ -239,7 +241,8 @@ impl<'a> Finder<'a> {
     ) -> Result<bool, Abort> {
         let Hunt { over, .. } = hunt;
         if let Some(line) = found.in_front.filter(|_| !hunt.knows_line) {
-            hunt.knows_line = true;
+            (hunt.knows_line, hunt.beyond_line) = (true, Some((self.limit, *over)));
+            self.line = Some(line);
             self.limit = self.limit.min(line);
             let (offered, rate) = (over.offered.min(line), found.bps.min(line));
             *over = Overload { offered, rate, ..*over };
@@ -282,44 +285,10 @@ impl<'a> Finder<'a> {
             || offered >= self.limit
     }
 
-    /// Whether what was found is no policer for certain, and the train was near enough to its rate.
-    fn may_hide_a_bucket(&self, found: &Estimate) -> bool {
-        let is_unclear = self.search.precision == Precision::Result && found.kind == Kind::Unknown;
-        !found.falling && (found.kind == Kind::Queue || is_unclear)
-    }
-
     /// Whether a later fit can begin with this: nothing waits, and the rate is known though it was
     /// offered far above it.
     fn is_a_start(&self, found: &Estimate) -> bool {
         self.search.precision == Precision::Start && found.kind == Kind::Policer && !found.too_slow
-    }
-
-    /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
-    /// queue in front of it shows how much it holds.
-    fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
-        let (busy, over) = match self.search.precision {
-            // What drops is full and says how much it holds; what the ends tell each other takes the same way.
-            Precision::Result if found.drops => (KEEPS_BUSY, FINE),
-            Precision::Result => (KEEPS_BUSY, OVER),
-            Precision::Start => (Duration::ZERO, OVER),
-        };
-        let rate = (over * found.bps).min(self.limit);
-        let lasts = self.search.empties.mul_f64(HOLDS);
-        // At the line's own rate its queue stays as full as it is, and hardly drops: what the ends tell each
-        // other takes the same way.
-        let steps = drained(rate, lasts, [(found.bps.min(self.limit), busy)]);
-        let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
-        let train = self.told(&stream, &steps)?;
-        let slices = train.whole().end;
-        let last = slices * 3 / 4..slices;
-        if let Some(rate) = train.fell(last.clone(), found, quiet) {
-            return Ok(Held::Fell { rate });
-        }
-        let step = train.step(0);
-        let filled = step.end - step.len() / 4..step.end;
-        let drops = found.drops || train.loss(filled.clone()) > quiet.loss() + 0.08;
-        let delay = found.delay.max(train.waits(filled, quiet));
-        Ok(Held::Stood(Estimate { drops, delay, ..*found }))
     }
 
     /// The most that is lost at any rate, as far as rates that passed tell: one more of two more.

@@ -78,16 +78,17 @@ impl Inferred {
     }
 
     /// The bucket is emptied by a rate that what is in front of it does not hold up, then by one just
-    /// above its own, where what was queued leaves.
-    pub(super) fn drain(&self, most_l1: Rate) -> Option<Drain> {
-        if self.is_queue {
+    /// above its own, where what was queued leaves; not where it holds less than a trial resolves.
+    pub(super) fn drain(&self, most_l1: Rate, resolved_l1_bits: f64) -> Option<Drain> {
+        if self.is_queue || self.held_l1_bits <= resolved_l1_bits {
             return None;
         }
         let at = |rate_l1: Rate| {
             let excess = rate_l1.as_bps().saturating_sub(self.rate_l1.as_bps()).max(1);
             Duration::from_secs_f64((PAST_THE_KNEE * self.held_l1_bits / excess as f64).min(1e6))
         };
-        let [over, fine] = [self.fast_l1, self.rate_l1.scaled(FINE)].map(|rate| rate.min(most_l1));
+        let over = self.fast_l1.min(most_l1);
+        let fine = self.rate_l1.scaled(FINE).min(over);
         // What the rate just above empties soon needs no more, which might queue.
         let steps = match at(fine) <= FINE_MOST {
             true => [(over, Duration::ZERO), (fine, at(fine).max(FINE_LEAST))],
@@ -221,9 +222,17 @@ impl Limit {
             self.frames_s.times(&times);
         let is_known = to.is_finite() && from > 0.0;
         let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
-        let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(line.most());
+        let line_l1 = if self.line_l1 > Rate::ZERO { self.line_l1 } else { line.most() };
+        let most = line.most().min(line_l1);
+        let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(most);
         let rate_l1 = rate(if to - from < WIDE * frames_s { frames_s } else { to });
-        let fast_l1 = self.line_l1.scaled(BELOW_THE_LINE).max(rate_l1.scaled(OVER));
+        let fast_l1 = match self.line_l1 >= rate_l1 {
+            true => {
+                let half = u64::midpoint(rate_l1.as_bps(), line_l1.as_bps());
+                line_l1.scaled(BELOW_THE_LINE).max(Rate::bps(half))
+            }
+            false => rate_l1.scaled(OVER),
+        };
         is_known.then(|| Inferred {
             rate_l1,
             at_least_l1: rate(from),
@@ -286,9 +295,16 @@ fn of_length(
     frame_bytes: u32,
 ) -> Result<Option<Inferred>, Abort> {
     let search = search(run, direction, line, frame_bytes);
-    let said = Finder::new(run, search).find()?;
+    let mut finder = Finder::new(run, search);
+    let said = finder.find()?;
+    let frame = FrameRate { frame_bytes, rate_l1: Rate::ZERO };
+    let on_the_line = frame.bytes_l1() as f64 / f64::from(frame_bytes);
+    let line_l1 = Rate::bps((finder.line.unwrap_or_default() * on_the_line) as u64);
     Ok(match said {
-        Limits::Found(..) => Limit::seen(&said, f64::from(frame_bytes)).at(frame_bytes, line),
+        Limits::Found(..) => {
+            let limit = Limit { line_l1, ..Limit::seen(&said, f64::from(frame_bytes)) };
+            limit.at(frame_bytes, line)
+        }
         Limits::NotReached(_) | Limits::Unknown { .. } => None,
     })
 }

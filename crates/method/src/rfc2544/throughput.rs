@@ -283,7 +283,10 @@ impl Finder<'_, '_> {
             return None;
         }
         if let Some(inferred) = &self.inferred {
-            return inferred.drain(self.line.most());
+            let share = self.run.plan.resolution_percent / 100.0;
+            let trial = self.run.plan.durations.trial.as_secs_f64();
+            let resolved = share * rate_l1.as_bps() as f64 * trial;
+            return inferred.drain(self.line.most(), resolved);
         }
         let overload_l1 = rate_l1.scaled(OVERLOAD).min(self.line.most());
         let steps = Vec::from([(overload_l1, overload)]);

@@ -7,8 +7,9 @@ use fp_model::{Abort, Step as PaceStep};
 
 use super::{Finder, MOST, PAST_THE_KNEE, drained};
 use crate::bounds::Bounds;
+use crate::infer::offers::Probing;
 use crate::infer::rate::{Estimate, Quiet, burst, whole};
-use crate::path::settle;
+use crate::path::{rest, settle};
 
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
@@ -90,11 +91,31 @@ impl Finder<'_> {
         quiet: &Quiet,
     ) -> Result<Option<Bounds>, Abort> {
         let rate = (DENSE * found.bps).min(self.limit);
-        let frames = EMPTIES * found.held + BURST_FRAMES;
-        let steps = [PaceStep { rate: whole(rate), lasts: self.frame_time(rate).mul_f64(frames) }];
-        let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
-        // Before it nothing was sent while the path settled.
-        let rested_s = settle(self.search.rtt).as_secs_f64();
-        Ok(burst(&self.told(&stream, &steps)?, found, quiet, rested_s))
+        let mut held = found.held;
+        for _ in 0..DENSER {
+            let rested = self.fill(PAST_THE_KNEE * held * self.frame_bits() / found.at_least)?;
+            let frames = EMPTIES * held + BURST_FRAMES;
+            let lasts = self.frame_time(rate).mul_f64(frames);
+            let steps = [PaceStep { rate: whole(rate), lasts }];
+            let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
+            let train = self.told(&stream, &steps)?;
+            if !quiet.explains(train.lost(train.whole()), train.frames(train.whole())) {
+                return Ok(burst(&train, found, quiet, rested.as_secs_f64()));
+            }
+            // Nothing was refused: it holds more than a long train has shown.
+            held = frames;
+        }
+        Ok(None)
+    }
+
+    /// Sends nothing for as long as a bucket needs to fill: how long nothing was sent then.
+    fn fill(&mut self, needed_s: f64) -> Result<Duration, Abort> {
+        let settled = settle(self.search.rtt);
+        let needed = Duration::from_secs_f64(needed_s.max(0.0)).min(MOST);
+        let silent = needed.saturating_sub(settled);
+        if !silent.is_zero() {
+            rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, silent)?;
+        }
+        Ok(settled.max(needed))
     }
 }
