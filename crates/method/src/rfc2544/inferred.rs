@@ -222,7 +222,9 @@ impl Limit {
             self.frames_s.times(&times);
         let is_known = to.is_finite() && from > 0.0;
         let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
-        let line_l1 = if self.line_l1 > Rate::ZERO { self.line_l1 } else { line.most() };
+        // In front of a policer it was seen; of a shaper it may be what that itself lets through.
+        let is_seen = self.kind == Kind::Policer && self.line_l1 > Rate::ZERO;
+        let line_l1 = if is_seen { self.line_l1 } else { line.most() };
         let most = line.most().min(line_l1);
         let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(most);
         let rate_l1 = rate(if to - from < WIDE * frames_s { frames_s } else { to });

@@ -79,6 +79,9 @@ struct Measured {
     /// The depth by a shorter train that met a full bucket, too: the longer a bucket is watched, the
     /// better its rate is known, and the more of what comes unevenly is in the interval of its depth.
     shorter: Option<Bounds>,
+    /// A faster train passed more beyond the rate than the bucket holds that explains this one, and no
+    /// single bucket explains that: of two, one wins nothing while it waits, full, for the other to empty.
+    holds_more: bool,
 }
 
 impl Look<'_> {
@@ -174,9 +177,10 @@ impl Look<'_> {
             aim.follow(&measured, fills_s);
             let is_last =
                 (was_full || !full || burst.pause >= PAUSE_MAX) && !aim.watches_longer(&measured);
+            let holds_more = best.as_ref().is_some_and(|best| best.holds_more_than(&measured));
             let shorter = best.filter(|best| best.was_full && !best.likely().is_empty());
             let shorter = shorter.map(|best| best.depth());
-            best = Some(Measured { was_full, shorter, ..measured });
+            best = Some(Measured { was_full, shorter, holds_more, ..measured });
             if is_last {
                 break;
             }
@@ -366,8 +370,25 @@ impl Measured {
         let knee = fates.knee(quiet).frame;
         let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
         let fits = [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost));
-        let (quiet, was_full, shorter) = (*quiet, true, None);
-        Self { frame_bytes, fates, quiet, seen, fits, passes, waited, was_full, shorter }
+        let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
+        Self {
+            frame_bytes,
+            fates,
+            quiet,
+            seen,
+            fits,
+            passes,
+            waited,
+            was_full,
+            shorter,
+            holds_more,
+        }
+    }
+
+    /// Whether this train shows that the next one, slower, showed too little of the depth.
+    fn holds_more_than(&self, slower: &Self) -> bool {
+        let is_two = self.likely().is_empty() && !slower.likely().is_empty();
+        self.holds_more || is_two && self.depth().estimate > slower.depth().at_most
     }
 
     /// How long the bucket, or the marked one if that takes longer, takes to fill.
@@ -432,7 +453,9 @@ impl Measured {
             let middle = self.fates.intercept(self.passes.estimate).max(1.0);
             Bounds { estimate: middle, at_least: 0.0, at_most: f64::INFINITY }
         });
-        self.shorter.map_or(depth, |shorter| better(depth, shorter))
+        let depth = self.shorter.map_or(depth, |shorter| better(depth, shorter));
+        let at_most = if self.holds_more { f64::INFINITY } else { depth.at_most };
+        Bounds { at_most, ..depth }
     }
 }
 
