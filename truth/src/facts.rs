@@ -145,7 +145,7 @@ impl DirectionFacts {
             queue_s,
             has_codel,
             waits_s_per_megabyte: waits_s_per_megabyte(&stages, frame_bytes),
-            carries_bursts: bucket.is_some_and(|bucket| carries(&stages, &bucket)),
+            carries_bursts: bucket.is_some_and(|bucket| carries(&stages, &bucket, frame_bytes)),
             loss: 1.0 - survivors(links),
             headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
         }
@@ -377,7 +377,7 @@ fn queue(element: &Element<'_>, frames_s: f64, frame_bytes: u32) -> (f64, bool) 
 /// Whether what the bucket holds, as small frames that follow each other as fast as they can, finds room
 /// in every queue but the first one, which is the sender's own: what comes faster than a line takes it
 /// waits. An active queue may drop some of it, so that this is not known.
-fn carries(stages: &[Stage<'_>], bucket: &Bucket) -> bool {
+fn carries(stages: &[Stage<'_>], bucket: &Bucket, frame_bytes: u32) -> bool {
     const SMALL_FRAME_BYTES: f64 = 256.0;
     let depth_bytes = bucket.cbs_bytes + bucket.ebs_bytes;
     let mut fastest = stages.first().map_or(f64::INFINITY, |stage| stage.frames_s);
@@ -387,7 +387,8 @@ fn carries(stages: &[Stage<'_>], bucket: &Bucket) -> bool {
         };
         let waiting_bytes = depth_bytes * (1.0 - stage.frames_s / fastest).max(0.0);
         let has_room = match queue.limit {
-            QueueLimit::Bytes(bytes) => waiting_bytes <= bytes as f64,
+            // A frame waits as a whole.
+            QueueLimit::Bytes(bytes) => waiting_bytes + f64::from(frame_bytes) <= bytes as f64,
             QueueLimit::Packets(packets) => waiting_bytes <= packets as f64 * SMALL_FRAME_BYTES,
         };
         if waiting_bytes > 0.0 && (!has_room || queue.aqm != Aqm::Fifo) {

@@ -73,6 +73,14 @@ fn unmeasured_of(step: &Step) -> Vec<String> {
         (bursts.sent_frames == 0)
             .then(|| format!("{name}: no burst was sent, so nothing is judged"))
     };
+    let no_excess = |name: String, excess: &Option<Stateless>| {
+        excess.is_none().then(|| {
+            format!(
+                "{name}: bursts come no faster than CIR and EIR, so nothing can be in excess: test \
+                 over a faster line"
+            )
+        })
+    };
     let untold = |name: String, trains: &Trains| {
         let is_untold = trains.rate_l2.is_some() && trains.bucket_least_bytes.is_none();
         is_untold.then(|| format!("{name}: too little came to tell what leaves at once"))
@@ -81,7 +89,9 @@ fn unmeasured_of(step: &Step) -> Vec<String> {
         Step::BaselineRtt(_) => Vec::new(),
         Step::Policer(step) => {
             let all = [Some(&step.compliant), step.excess.as_ref()].into_iter().flatten();
-            all.filter_map(|bursts| unsent(policer::named(step), bursts)).collect()
+            all.filter_map(|bursts| unsent(policer::named(step), bursts))
+                .chain(no_excess(policer::named(step), &step.excess))
+                .collect()
         }
         Step::Queue(step) => {
             unsent(queue::named(step.direction, "fifo"), &step.stateless).into_iter().collect()
@@ -100,7 +110,10 @@ fn unmeasured_of(step: &Step) -> Vec<String> {
             let of_class = |class: &CapacityClass| {
                 let name = || capacity::named(step, class);
                 let unsent = unsent(name(), &class.compliant);
-                unsent.or_else(|| class.trains.as_ref().and_then(|trains| untold(name(), trains)))
+                unsent.or_else(|| match (&class.device, &class.trains) {
+                    (Device::Policer(_), _) => no_excess(name(), &class.excess),
+                    (Device::Shaper(_), trains) => untold(name(), trains.as_ref()?),
+                })
             };
             step.classes.iter().filter_map(of_class).collect()
         }
@@ -130,7 +143,10 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
         | Step::Queue(_)
         | Step::Scheduler(_)
         | Step::Shaper(_)
-        | Step::Capacity(_) => Some(failures(plan, step).is_empty()),
+        | Step::Capacity(_) => {
+            let has_failed = !failures(plan, step).is_empty();
+            (has_failed || unmeasured_of(step).is_empty()).then_some(!has_failed)
+        }
     }
 }
 
@@ -169,25 +185,16 @@ fn policed(
         );
         failures.push(("compliant_burst_lost", text));
     }
-    match excess {
-        None => {
-            let text = format!(
-                "{name}: bursts come no faster than CIR and EIR, so nothing can be in excess: test \
-                 over a faster line"
-            );
-            failures.push(("excess_not_possible", text));
-        }
-        Some(excess) if excess.whole_bursts * WHOLE_EXCESS_ONE_IN > excess.bursts => {
-            let text = format!(
-                "{name}: {} of {} bursts of {} bytes came through whole, more than CBS and EBS of \
-                 {allowed} bytes allow",
-                excess.whole_bursts,
-                excess.bursts,
-                grouped(excess.burst_bytes)
-            );
-            failures.push(("excess_burst_passed", text));
-        }
-        Some(_) => {}
+    let is_whole = |excess: &&Stateless| excess.whole_bursts * WHOLE_EXCESS_ONE_IN > excess.bursts;
+    if let Some(excess) = excess.as_ref().filter(is_whole) {
+        let text = format!(
+            "{name}: {} of {} bursts of {} bytes came through whole, more than CBS and EBS of \
+             {allowed} bytes allow",
+            excess.whole_bursts,
+            excess.bursts,
+            grouped(excess.burst_bytes)
+        );
+        failures.push(("excess_burst_passed", text));
     }
     failures
 }
