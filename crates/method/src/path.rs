@@ -23,7 +23,7 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The interval is doubled at most this many times, to 320 ms: a packet of 9,000 bytes takes 288 ms at
 /// 250 kbit/s.
 const DOUBLED_MAX: u32 = 5;
-/// A queue that has not emptied after so many looks, half a minute, is one that somebody else keeps full.
+/// In half a minute: a queue that is not empty by then is kept full by somebody else.
 const REST_LOOKS_MAX: u32 = 36;
 /// Probes of the largest size where what their bytes take is measured.
 const LARGE_PROBES: u32 = 50;
@@ -64,16 +64,8 @@ pub struct BaselineRtt {
 /// # Errors
 /// Where the testbed fails, and where nothing comes back.
 pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<Duration, Abort> {
-    let load = ProbesLoad {
-        packet_bytes: SMALL_PACKET_BYTES,
-        answer_bytes: SMALL_PACKET_BYTES,
-        count: 10,
-        interval: INTERVAL,
-    };
-    let flow = probe_flow(packets, Direction::Upload, load);
-    let trial = probe_trial("reachability", vec![flow], UNKNOWN_RTT);
-    let seen = bed.run(&trial)?;
-    match probes(&trial, &seen)?[0].rtt {
+    let flow = tries(packets, Direction::Upload, SMALL_PACKET_BYTES, (10, INTERVAL));
+    match answers(bed, "reachability", flow, UNKNOWN_RTT)?.rtt {
         Some(rtt) => Ok(rtt.max),
         None => Err(Abort::Lost(
             "no UDP probe came back from the far end: open its UDP ports, \
@@ -83,49 +75,19 @@ pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<Duration, Ab
     }
 }
 
-/// The smallest round trip of three probes; `None` where none came back in time.
-///
-/// # Errors
-/// Where the testbed fails.
-fn quick_rtt(
-    bed: &mut dyn Testbed,
-    packets: Packets,
-    idle: Duration,
-    interval: Duration,
-) -> Result<Option<Duration>, Abort> {
-    let load = ProbesLoad {
-        packet_bytes: SMALL_PACKET_BYTES,
-        answer_bytes: SMALL_PACKET_BYTES,
-        count: 3,
-        interval,
-    };
-    let flow = probe_flow(packets, Direction::Upload, load);
-    let trial = probe_trial("rest", vec![flow], idle);
-    let seen = bed.run(&trial)?;
-    Ok(probes(&trial, &seen)?[0].rtt.map(|rtt| rtt.min))
-}
-
-/// Sends hardly anything for a while.
-///
-/// # Errors
-/// Where the testbed fails.
+/// Small probes of a path that is to come to rest, or to stay there.
 pub(crate) fn rest(
     bed: &mut dyn Testbed,
     packets: Packets,
     rtt: Duration,
-    lasts: Duration,
-) -> Result<(), Abort> {
-    let small = SMALL_PACKET_BYTES;
-    let load = ProbesLoad { packet_bytes: small, answer_bytes: small, count: 1, interval: lasts };
-    let flow = probe_flow(packets, Direction::Upload, load);
-    bed.run(&probe_trial("rest", vec![flow], rtt)).map(|_| ())
+    often: (u32, Duration),
+) -> Result<Option<RttSummary>, Abort> {
+    let flow = tries(packets, Direction::Upload, SMALL_PACKET_BYTES, often);
+    Ok(answers(bed, "rest", flow, rtt)?.rtt)
 }
 
 /// Waits until what an overload has left in queues is gone: single probes are as fast as on the idle
 /// path. After a few looks each takes longer, up to a second.
-///
-/// # Errors
-/// Where the testbed fails.
 pub(crate) fn come_to_rest(
     bed: &mut dyn Testbed,
     packets: Packets,
@@ -134,7 +96,7 @@ pub(crate) fn come_to_rest(
     let idle = rtt * 3 / 2 + Duration::from_millis(2);
     for look in 0..REST_LOOKS_MAX {
         let interval = INTERVAL * (1 << look.saturating_sub(TRIES).min(DOUBLED_MAX));
-        if quick_rtt(bed, packets, rtt, interval)?.is_some_and(|seen| seen <= idle) {
+        if rest(bed, packets, rtt, (3, interval))?.is_some_and(|seen| seen.min <= idle) {
             break;
         }
     }
@@ -197,7 +159,7 @@ fn try_size(
     sizes: [u32; 2],
     rtt: Duration,
 ) -> Result<(ProbeOutcome, ProbesReport), Abort> {
-    let flows = sizes.map(|size| tries(packets, direction, size, INTERVAL));
+    let flows = sizes.map(|size| tries(packets, direction, size, (TRIES, INTERVAL)));
     let name = format!("path MTU, {direction}: {} bytes", sizes[0]);
     let trial = probe_trial(&name, flows.into(), rtt);
     let seen = bed.run(&trial)?;
@@ -216,20 +178,36 @@ fn try_one_after_the_other(
     (rtt, times): (Duration, u32),
 ) -> Result<(ProbeOutcome, ProbesReport), Abort> {
     let mut alone = |size| {
-        let flow = tries(packets, direction, size, INTERVAL * (1 << times.min(DOUBLED_MAX)));
-        let name = format!("path MTU, {direction}: {size} bytes alone");
-        let trial = probe_trial(&name, vec![flow], rtt);
-        let seen = bed.run(&trial)?;
-        Ok(probes(&trial, &seen)?[0].clone())
+        let interval = INTERVAL * (1 << times.min(DOUBLED_MAX));
+        let flow = tries(packets, direction, size, (TRIES, interval));
+        answers(bed, &format!("path MTU, {direction}: {size} bytes alone"), flow, rtt)
     };
     let reports = [alone(sizes[0])?, alone(sizes[1])?];
     Ok((outcome_of(direction, [&reports[0], &reports[1]]), reports[0].clone()))
 }
 
-fn tries(packets: Packets, direction: Direction, size: u32, interval: Duration) -> FlowSpec {
-    let load =
-        ProbesLoad { packet_bytes: size, answer_bytes: SMALL_PACKET_BYTES, count: TRIES, interval };
-    probe_flow(packets, direction, load)
+/// Probes of a size, with small answers.
+fn tries(
+    packets: Packets,
+    direction: Direction,
+    packet_bytes: u32,
+    (count, interval): (u32, Duration),
+) -> FlowSpec {
+    let Packets { family, dscp } = packets;
+    let load = ProbesLoad { packet_bytes, answer_bytes: SMALL_PACKET_BYTES, count, interval };
+    FlowSpec::new(direction, family, dscp, Load::Probes(load))
+}
+
+/// What came of a trial of one flow of probes.
+fn answers(
+    bed: &mut dyn Testbed,
+    name: &str,
+    flow: FlowSpec,
+    rtt: Duration,
+) -> Result<ProbesReport, Abort> {
+    let trial = probe_trial(name, vec![flow], rtt);
+    let seen = bed.run(&trial)?;
+    Ok(probes(&trial, &seen)?[0].clone())
 }
 
 /// What became of packets of a size, and of those that are known to pass.
@@ -257,16 +235,9 @@ pub fn baseline_rtt(
     packets: Packets,
     rough: Duration,
 ) -> Result<BaselineRtt, Abort> {
-    let load = ProbesLoad {
-        packet_bytes: SMALL_PACKET_BYTES,
-        answer_bytes: SMALL_PACKET_BYTES,
-        count: 100,
-        interval: Duration::from_millis(20),
-    };
-    let flow = probe_flow(packets, Direction::Upload, load);
-    let trial = probe_trial("baseline RTT", vec![flow], rough);
-    let seen = bed.run(&trial)?;
-    let report = probes(&trial, &seen)?[0];
+    let often = (100, Duration::from_millis(20));
+    let flow = tries(packets, Direction::Upload, SMALL_PACKET_BYTES, often);
+    let report = answers(bed, "baseline RTT", flow, rough)?;
     let Some(rtt) = report.rtt else {
         return Err(Abort::Lost("no probe of the baseline RTT came back".into()));
     };
@@ -275,11 +246,8 @@ pub fn baseline_rtt(
 
 /// How much longer packets of `packet_bytes` take in one direction than small ones, whose round trips are
 /// `idle`: what all lines of the path take for the bytes that are more, one line after the other. `None`
-/// where it is hidden: of round trips between a and b, evenly jittered in both directions, the mean of 50 and that of
-/// 100 differ by chance by 3 (b - a) / (2 √6) √(1/50 + 1/100), a ninth of b - a, in one of 400 cases.
-///
-/// # Errors
-/// Where the testbed fails.
+/// where that hides it: of round trips from a to b, evenly jittered in both directions, means of 50 and of
+/// 100 differ by 3 (b - a) / (2 √6) √(1/50 + 1/100), a ninth of b - a, in one of 400 cases.
 pub(crate) fn time_of_more_bytes(
     bed: &mut dyn Testbed,
     packets: Packets,
@@ -287,19 +255,11 @@ pub(crate) fn time_of_more_bytes(
     packet_bytes: u32,
     idle: &RttSummary,
 ) -> Result<Option<Duration>, Abort> {
-    let answer_bytes = SMALL_PACKET_BYTES;
-    let load = ProbesLoad { packet_bytes, answer_bytes, count: LARGE_PROBES, interval: INTERVAL };
-    let flow = probe_flow(packets, direction, load);
-    let trial = probe_trial(&format!("large packets, {direction}"), vec![flow], idle.max);
-    let seen = bed.run(&trial)?;
-    let longer = probes(&trial, &seen)?[0].rtt.map(|rtt| rtt.mean.saturating_sub(idle.mean));
+    let flow = tries(packets, direction, packet_bytes, (LARGE_PROBES, INTERVAL));
+    let report = answers(bed, &format!("large packets, {direction}"), flow, idle.max)?;
+    let longer = report.rtt.map(|rtt| rtt.mean.saturating_sub(idle.mean));
     let hidden = idle.max.saturating_sub(idle.min).mul_f64(HIDDEN);
     Ok(longer.filter(|longer| *longer > hidden))
-}
-
-fn probe_flow(packets: Packets, direction: Direction, load: ProbesLoad) -> FlowSpec {
-    let Packets { family, dscp } = packets;
-    FlowSpec::new(direction, family, dscp, Load::Probes(load))
 }
 
 fn probe_trial(name: &str, flows: Vec<FlowSpec>, rtt: Duration) -> Trial {

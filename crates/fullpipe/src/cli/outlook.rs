@@ -51,7 +51,7 @@ struct Limit {
     rate: Rate,
     kind: Kind,
     loss: f64,
-    /// Of the line in front, if that matters.
+    /// The rate of the line in front; any that is fast enough where `None`.
     line: Option<Rate>,
 }
 

@@ -91,6 +91,11 @@ impl Train {
         halves.into_iter().all(is_less).then(|| self.through(of).bps)
     }
 
+    /// Whether no more of a range was lost than is lost at any rate.
+    pub(crate) fn loses_as(&self, quiet: &Quiet, of: Range<usize>) -> bool {
+        quiet.explains(self.lost(of.clone()), self.frames(of))
+    }
+
     /// Whether two ranges came at rates that are certainly not the same.
     pub(crate) fn differ(&self, one: Range<usize>, other: Range<usize>, quiet: &Quiet) -> bool {
         let (one, other) = (self.through(one), self.through(other));

@@ -165,7 +165,7 @@ impl<'a> Finder<'a> {
             let Some(at_half) = self.beside(&mut hunt, &train, lasts)? else { continue };
             let mut found = estimate(&train, hunt.over.rate, &at_half);
             if let (Some((limit, over)), Some((before, _))) = (hunt.beyond_line.take(), hunt.known)
-                && at_half.explains(train.lost(train.whole()), train.frames(train.whole()))
+                && train.loses_as(&at_half, train.whole())
             {
                 // Nothing behind the line refuses what that was to let through: it is no line in front.
                 (self.limit, self.line, hunt.over) = (limit, None, over);

@@ -222,19 +222,16 @@ impl Limit {
             self.frames_s.times(&times);
         let is_known = to.is_finite() && from > 0.0;
         let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
-        // In front of a policer it was seen; of a shaper it may be what that itself lets through.
-        let is_seen = self.kind == Kind::Policer && self.line_l1 > Rate::ZERO;
-        let line_l1 = if is_seen { self.line_l1 } else { line.most() };
-        let most = line.most().min(line_l1);
+        // What comes of a shaper may be what that itself lets through.
+        let is_in_front = self.kind != Kind::Queue && self.line_l1 > Rate::ZERO;
+        let in_front = is_in_front.then_some(self.line_l1);
+        let most = in_front.map_or(line.most(), |line_l1| line_l1.min(line.most()));
         let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(most);
         let rate_l1 = rate(if to - from < WIDE * frames_s { frames_s } else { to });
-        let fast_l1 = match self.line_l1 >= rate_l1 {
-            true => {
-                let half = u64::midpoint(rate_l1.as_bps(), line_l1.as_bps());
-                line_l1.scaled(BELOW_THE_LINE).max(Rate::bps(half))
-            }
-            false => rate_l1.scaled(OVER),
-        };
+        let fast_l1 = in_front.map_or(rate_l1.scaled(OVER), |line_l1| {
+            let half = u64::midpoint(rate_l1.as_bps(), line_l1.as_bps());
+            line_l1.scaled(BELOW_THE_LINE).max(Rate::bps(half))
+        });
         is_known.then(|| Inferred {
             rate_l1,
             at_least_l1: rate(from),

@@ -12,7 +12,7 @@ const MSER_BATCHES_MIN: usize = 8;
 /// Two clocks may be apart by so much: IEEE 802.3 allows each 100 parts in a million.
 const CLOCKS: f64 = 1e-4;
 /// The bottleneck is found to a quarter of a percent; twice that is more than it carries.
-pub(super) const ABOVE_THE_PATH: f64 = 1.005;
+const ABOVE_THE_PATH: f64 = 1.005;
 /// In a normal distribution 95 % lie so many standard deviations around the mean.
 const NORMAL_95: f64 = 1.959_964;
 

@@ -132,7 +132,7 @@ fn both_at_once(run: &mut Run<'_>, path: &Path<'_>, full: [Fill; 2]) -> Result<(
 }
 
 /// Whether the windows are the tester's choice.
-pub(super) const fn has_own_windows(plan: &Plan) -> bool {
+const fn has_own_windows(plan: &Plan) -> bool {
     match plan.windows {
         Windows::Connections { .. } => true,
         Windows::Window { .. } | Windows::Both { .. } => false,

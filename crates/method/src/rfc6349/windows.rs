@@ -102,8 +102,7 @@ impl Path<'_> {
             self.payload_bytes(plan, direction)
         };
         let fill = |connections, window_bytes| {
-            let (mss_bytes, pacing) = (self.mss(plan), plan.pacing);
-            Fill { direction, connections, window_bytes, mss_bytes, pacing }
+            self.of_full_segments(plan, direction, connections, window_bytes)
         };
         match plan.windows {
             Windows::Both { connections, window_bytes } => fill(connections, window_bytes),
@@ -118,7 +117,19 @@ impl Path<'_> {
         }
     }
 
-    /// Bytes that go round in a time as windows of up to so many connections.
+    /// Windows of segments as long as the path allows.
+    fn of_full_segments(
+        &self,
+        plan: &Plan,
+        direction: Direction,
+        connections: u32,
+        window_bytes: u64,
+    ) -> Fill {
+        let (mss_bytes, pacing) = (self.mss(plan), plan.pacing);
+        Fill { direction, connections, window_bytes, mss_bytes, pacing }
+    }
+
+    /// The windows of up to so many connections that hold together what goes round in `rtt`, `bytes`.
     fn divided(
         &self,
         plan: &Plan,
@@ -130,8 +141,7 @@ impl Path<'_> {
         let most = (bytes / smallest).clamp(1, u64::from(connections));
         let together = self.acknowledged_together(plan);
         let fill = |connections: u64, window_bytes| {
-            let (mss_bytes, pacing) = (self.mss(plan), plan.pacing);
-            Fill { direction, connections: connections as u32, window_bytes, mss_bytes, pacing }
+            self.of_full_segments(plan, direction, connections as u32, window_bytes)
         };
         if queues(self.limits.of(direction)) {
             return fill(most, self.enough(plan, direction, most, bytes.div_ceil(most)));
@@ -169,13 +179,9 @@ impl Path<'_> {
             return self.paced(plan, direction, Rate::over(bytes, rtt));
         }
         let each = each.min(f64::from(segment)) as u32;
-        Fill {
-            direction,
-            connections: 1,
-            window_bytes: SEGMENTS_PER_ACK * pairs * u64::from(each),
-            mss_bytes: each + TCP_OPTION_BYTES,
-            pacing: plan.pacing,
-        }
+        let window_bytes = SEGMENTS_PER_ACK * pairs * u64::from(each);
+        let mss_bytes = each + TCP_OPTION_BYTES;
+        Fill { mss_bytes, ..self.of_full_segments(plan, direction, 1, window_bytes) }
     }
 
     /// Where windows of as few segments overfill a path that queues nothing, it is the sender that keeps
@@ -183,13 +189,9 @@ impl Path<'_> {
     fn paced(&self, plan: &Plan, direction: Direction, rate: Rate) -> Fill {
         let limit = self.limits.of(direction);
         let sure = limit.at_least.as_bps() as f64 / limit.limit.rate.as_bps().max(1) as f64;
-        Fill {
-            direction,
-            connections: 1,
-            window_bytes: MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan)),
-            mss_bytes: self.mss(plan),
-            pacing: Some(rate.scaled(sure.min(1.0)).min(plan.pacing.unwrap_or(rate))),
-        }
+        let window_bytes = MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan));
+        let pacing = Some(rate.scaled(sure.min(1.0)).min(plan.pacing.unwrap_or(rate)));
+        Fill { pacing, ..self.of_full_segments(plan, direction, 1, window_bytes) }
     }
 
     /// A sender fills its window with whole segments, and one that is not acknowledged with another

@@ -64,8 +64,7 @@ impl Finder<'_> {
             let is_even = !train.differ(first, last.clone(), quiet);
             let came = train.through(last.clone());
             let beyond = (came.bps - found.bps) * lasts.as_secs_f64() / self.frame_bits();
-            if quiet.explains(train.lost(last.clone()), train.frames(last.clone())) && beyond > 0.0
-            {
+            if train.loses_as(quiet, last.clone()) && beyond > 0.0 {
                 // Nothing is refused: what the buckets hold pays for it, and they hold that at least.
                 found.held = found.held.max(beyond);
                 taken += taken.max(beyond);
@@ -99,7 +98,7 @@ impl Finder<'_> {
             let steps = [PaceStep { rate: whole(rate), lasts }];
             let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
             let train = self.told(&stream, &steps)?;
-            if !quiet.explains(train.lost(train.whole()), train.frames(train.whole())) {
+            if !train.loses_as(quiet, train.whole()) {
                 return Ok(burst(&train, found, quiet, rested.as_secs_f64()));
             }
             // Nothing was refused: it holds more than a long train has shown.
@@ -114,7 +113,7 @@ impl Finder<'_> {
         let needed = Duration::from_secs_f64(needed_s.max(0.0)).min(MOST);
         let silent = needed.saturating_sub(settled);
         if !silent.is_zero() {
-            rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, silent)?;
+            rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, (1, silent))?;
         }
         Ok(settled.max(needed))
     }
