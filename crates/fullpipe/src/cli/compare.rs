@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         document::print(&format!("{:#}\n", comparison.json()))?;
     } else if args.html.is_none() && args.pdf.is_none() {
-        document::print(&fp_report::plain(&pages))?;
+        document::print(&fp_report::plain(&pages, document::columns()))?;
     }
     Ok(Exit::Passed)
 }

@@ -137,14 +137,7 @@ fn figures(caption: &str, rows: &[&Row]) -> Table {
     Table {
         caption: caption.to_owned(),
         columns: columns(&[
-            "step",
-            "figure",
-            ">first",
-            ">second",
-            ">difference",
-            ">noise",
-            "from",
-            "judged",
+            "step", "figure", ">first", ">second", ">change", ">noise", "from", "judged",
         ]),
         rows: rows.iter().map(|row| cells(row)).collect(),
         note: None,

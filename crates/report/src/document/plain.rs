@@ -2,20 +2,25 @@
 //! cells.
 
 use super::{Banner, Block, Document, Fact, Side, Table};
-use crate::text::line;
+use crate::text::{folded, line};
 
-/// For a terminal or a pipe; ends with a line feed.
-pub fn plain(document: &Document) -> String {
+/// How wide a table may be where nobody knows how wide the terminal is.
+const COLUMNS: usize = 100;
+/// Between two columns, and before the first one.
+const BLANKS: &str = "  ";
+
+/// For a terminal of this many columns or a pipe; ends with a line feed.
+pub fn plain(document: &Document, columns: Option<usize>) -> String {
     let mut out = String::new();
     let title = title(document);
     line(&mut out, &title);
     line(&mut out, &"=".repeat(title.chars().count()));
     for block in &document.blocks {
         out.push('\n');
-        plain_block(&mut out, block);
+        plain_block(&mut out, block, columns.unwrap_or(COLUMNS));
     }
     line(&mut out, &format!("\n{}", document.foot));
-    out
+    folded(out, columns)
 }
 
 /// One page has one head.
@@ -26,7 +31,7 @@ fn title(document: &Document) -> String {
     }
 }
 
-fn plain_block(out: &mut String, block: &Block) {
+fn plain_block(out: &mut String, block: &Block, columns: usize) {
     match block {
         Block::Heading(text) => {
             line(out, text);
@@ -45,17 +50,60 @@ fn plain_block(out: &mut String, block: &Block) {
         }
         Block::Table(table) => {
             line(out, &table.caption);
-            let rows = rows(table, str::to_owned);
-            let widths = widths(&rows);
-            for row in &rows {
-                line(out, &format!("  {}", cells(table, row, &widths).join("  ")));
-            }
-            table.note.iter().for_each(|note| line(out, &format!("  {note}")));
+            plain_rows(out, table, columns);
+            table.note.iter().for_each(|note| line(out, &format!("{BLANKS}{note}")));
         }
         Block::Figures(figures) => {
             figures.iter().for_each(|figure| line(out, &figure.alternative));
         }
         Block::Signatures(_) => {}
+    }
+}
+
+/// Where a row would be wider than the terminal, what its first cell says stands above the rows that have it
+/// in common, and the words of cells that begin at the left stand below each other.
+fn plain_rows(out: &mut String, table: &Table, columns: usize) {
+    let rows = rows(table, str::to_owned);
+    let mut widths = widths(&rows);
+    let wide = |widths: &[usize]| widths.iter().map(|width| BLANKS.len() + width).sum::<usize>();
+    let is_left = |place: usize| table.columns[place].side == Side::Left;
+    let longest_word = |place: usize| {
+        let words = rows.iter().filter_map(|row| row.get(place)).flat_map(|cell| cell.split(' '));
+        words.map(|word| word.chars().count()).max().unwrap_or(0)
+    };
+    let least: Vec<usize> = widths
+        .iter()
+        .enumerate()
+        .map(|(place, width)| if is_left(place) { longest_word(place) } else { *width })
+        .collect();
+    let is_first_alone = wide(&least) > columns && widths.len() > 2 && is_left(0);
+    if is_first_alone && let Some(first) = widths.first_mut() {
+        *first = 0;
+    }
+    for place in (0..widths.len()).filter(|place| is_left(*place)) {
+        let over = wide(&widths).saturating_sub(columns);
+        widths[place] = widths[place].saturating_sub(over).max(least[place].min(widths[place]));
+    }
+    let mut above = None;
+    for row in &rows {
+        let head = row.first().filter(|_| is_first_alone);
+        if head.is_some_and(|head| !head.is_empty()) && head != above {
+            head.iter().for_each(|head| line(out, &format!("{BLANKS}{head}")));
+        }
+        above = head;
+        let words = |(place, cell): (usize, &String)| match table.columns[place].side {
+            _ if head.is_some() && place == 0 => Vec::new(),
+            Side::Left if cell.chars().count() > widths[place] => {
+                textwrap::wrap(cell, widths[place]).into_iter().map(String::from).collect()
+            }
+            Side::Left | Side::Right => vec![cell.clone()],
+        };
+        let words: Vec<Vec<String>> = row.iter().enumerate().map(words).collect();
+        for place in 0..words.iter().map(Vec::len).max().unwrap_or(0) {
+            let row: Vec<String> =
+                words.iter().map(|cell| cell.get(place).cloned().unwrap_or_default()).collect();
+            line(out, &format!("{BLANKS}{}", cells(table, &row, &widths).join(BLANKS)));
+        }
     }
 }
 
@@ -186,8 +234,20 @@ mod tests {
 
     #[test]
     fn figures_stand_below_each_other() {
-        let text = plain(&document("a"));
+        let text = plain(&document("a"), None);
         assert!(text.contains("\n  name   rate\n  a      9.00\n  b     10.00\n"), "{text}");
+    }
+
+    #[test]
+    fn a_row_that_is_too_wide_stands_below_what_its_first_cell_says() {
+        let mut document = document("a");
+        let Some(Block::Table(table)) = document.blocks.first_mut() else { panic!() };
+        table.columns = columns(&["step", "figure", ">rate"]);
+        let row = |cells: [&str; 3]| cells.map(Cell::new).to_vec();
+        table.rows = vec![row(["one step", "RTT of it", "9"]), row(["one step", "b", "10.00"])];
+        let text = plain(&document, Some(19));
+        let rows = "  step\n    figure     rate\n  one step\n    RTT of        9\n    it\n    b         10.00\n";
+        assert!(text.contains(rows), "{text}");
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let judgement = Judgement::of(&facts);
     let text = match args.json {
         true => format!("{:#}\n", show::json(&facts, &judgement)),
-        false => show::text(&facts, &judgement),
+        false => fp_report::folded(show::text(&facts, &judgement), document::columns()),
     };
     document::print(&text)?;
     match &facts.own_loop {

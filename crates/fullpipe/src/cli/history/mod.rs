@@ -109,7 +109,7 @@ fn list(history: Option<&History>, filter: &Filter, args: &Args) -> Result<(), F
         return document::print(&format!("{document:#}\n"));
     }
     let is_filtered = *filter != Filter::default();
-    document::print(&table::text(&rows, count, is_filtered))
+    document::print(&table::text(&rows, count, is_filtered, document::columns()))
 }
 
 /// A run with the figures of those before it, itself the last.

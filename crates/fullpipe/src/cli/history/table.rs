@@ -12,9 +12,12 @@ const HEAD: [&str; 8] =
 const RIGHT: [usize; 1] = [6];
 /// A name that is longer is cut: the table stays a table.
 const CELL_MAX: usize = 40;
+/// On a narrow terminal the names of figures are cut, and then those of paths, to no less than this.
+const CUT: [usize; 2] = [5, 3];
+const CUT_LEAST: usize = 8;
 
 /// The table, and how much of the history it is.
-pub(super) fn text(rows: &[Row], count: u64, is_filtered: bool) -> String {
+pub(super) fn text(rows: &[Row], count: u64, is_filtered: bool, columns: Option<usize>) -> String {
     if rows.is_empty() {
         return String::from(match (count, is_filtered) {
             (0, false) => "nothing was measured yet, or nothing was kept\n",
@@ -29,7 +32,12 @@ pub(super) fn text(rows: &[Row], count: u64, is_filtered: bool) -> String {
         lines[0].push(String::from("labels"));
         lines.iter_mut().skip(1).zip(rows).for_each(|(line, row)| line.push(labels(&row.entry)));
     }
-    let mut out = aligned(&lines);
+    // Of runs across different paths there is no course.
+    let course = HEAD.len() - 1;
+    if lines.iter().skip(1).all(|line| line[course].is_empty()) {
+        lines.iter_mut().for_each(|line| drop(line.remove(course)));
+    }
+    let mut out = aligned(&mut lines, columns);
     if (rows.len() as u64) < count {
         out.push_str(&format!("the newest {} of {count} runs: --limit shows more\n", rows.len()));
     }
@@ -70,23 +78,31 @@ fn labels(entry: &Entry) -> String {
 
 /// A file may have come from anywhere: what steers a terminal is not passed on.
 fn plain(text: &str) -> String {
-    let mut plain: String = text
-        .chars()
-        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
-        .take(CELL_MAX + 1)
-        .collect();
-    if plain.chars().count() > CELL_MAX {
-        plain = plain.chars().take(CELL_MAX - 1).chain(['…']).collect();
-    }
-    plain
+    cut(text.replace(char::is_control, "\u{FFFD}"), CELL_MAX)
 }
 
-fn aligned(lines: &[Vec<String>]) -> String {
+fn cut(text: String, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text.chars().take(most - 1).chain(['…']).collect(),
+        false => text,
+    }
+}
+
+fn aligned(lines: &mut [Vec<String>], known: Option<usize>) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
     };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for column in CUT {
+        let wide = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        let over = known.map_or(0, |known| wide.saturating_sub(known));
+        let width = widths[column].saturating_sub(over).max(CUT_LEAST.min(widths[column]));
+        widths[column] = width;
+        for line in &mut *lines {
+            line[column] = cut(std::mem::take(&mut line[column]), width);
+        }
+    }
     let mut out = String::new();
     for line in lines {
         let cells = line.iter().enumerate().map(|(column, cell)| {
@@ -130,7 +146,7 @@ mod tests {
     #[test]
     fn figures_stand_below_each_other_and_the_course_beside_them() {
         let rows = [row("lab ideal", 95e6, &[10e6, 95e6]), row("far", 9e6, &[9e6])];
-        let text = text(&rows, 5, false);
+        let text = text(&rows, 5, false, None);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[1],
@@ -141,8 +157,17 @@ mod tests {
     }
 
     #[test]
+    fn no_row_is_wider_than_the_terminal_and_runs_without_a_course_have_no_column_for_it() {
+        for columns in [100, 80] {
+            let text = text(&[row("lab metro-40m-cbs64k", 9e6, &[9e6])], 1, false, Some(columns));
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+            assert!(text.contains("9.00 Mbit/s\n") && !text.contains("course"), "{text}");
+        }
+    }
+
+    #[test]
     fn what_would_steer_a_terminal_is_shown_as_what_it_is_not() {
-        let text = text(&[row("\u{1b}[2Jgone", 1.0, &[1.0])], 1, false);
+        let text = text(&[row("\u{1b}[2Jgone", 1.0, &[1.0])], 1, false, None);
         assert!(text.contains("\u{fffd}[2Jgone") && !text.contains('\u{1b}'));
     }
 }

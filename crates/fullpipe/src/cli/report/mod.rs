@@ -133,6 +133,6 @@ impl Files {
 fn screen(result: &Stored, certificate: &Document) -> String {
     match judge::as_it_was(result) {
         Some(run) => fp_report::text(&run, fp_report::Detail::Brief, document::columns()),
-        None => fp_report::folded(fp_report::plain(certificate), document::columns()),
+        None => fp_report::plain(certificate, document::columns()),
     }
 }
