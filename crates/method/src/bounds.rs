@@ -18,6 +18,12 @@ impl Bounds {
         Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }
     }
 
+    /// What is up to this much more, or less where that is negative.
+    pub(crate) fn shifted_up_to(&self, by: f64) -> Self {
+        let Self { estimate, at_least, at_most } = *self;
+        Self { estimate, at_least: at_least + by.min(0.0), at_most: at_most + by.max(0.0) }
+    }
+
     /// `of` at a value between the bounds, and the least and the most at their ends: `of` rises or falls
     /// all the way.
     pub(crate) fn through(&self, of: impl Fn(f64) -> f64) -> Self {
@@ -41,6 +47,17 @@ impl Bounds {
             at_least: self.at_least.min(other.at_least),
             at_most: self.at_most.max(other.at_most),
         }
+    }
+
+    /// What both hold, or what holds both where they exclude each other.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let at_least = self.at_least.max(other.at_least);
+        let at_most = self.at_most.min(other.at_most);
+        if at_least > at_most {
+            return self.or(other);
+        }
+        let narrower = if self.width() < other.width() { self } else { other };
+        Self { estimate: narrower.estimate.clamp(at_least, at_most), at_least, at_most }
     }
 
     /// Relative to the estimate.

@@ -180,8 +180,8 @@ pub enum Discovered {
         cbs_bytes: Bounds,
         charge: Charge,
         excess: Option<SecondBucket>,
-        /// Why there is no excess bucket that leaves no mark; `None` where there is one, where
-        /// marks tell, and where none could be looked for: then all that was found may be of two.
+        /// What excludes an excess bucket that leaves no mark; `None` where there is one, where marks tell,
+        /// and where none could be looked for or be excluded: then all that was found may be of two.
         alone: Option<Alone>,
         /// Code points of frames beyond the committed bucket that were passed nevertheless.
         marked: Vec<Dscp>,

@@ -190,7 +190,7 @@ fn second_bucket(bucket: &SecondBucket) -> String {
 /// What is known of a bucket that was not found.
 fn no_second_bucket(alone: Option<&Alone>) -> String {
     let Some(alone) = alone else {
-        return String::from("not looked for: CIR and CBS may be those of two buckets together");
+        return String::from("not excluded: CIR and CBS may be those of two buckets together");
     };
     let bytes = grouped(alone.shown_from_bytes.round() as u64);
     let within = duration(alone.filled_within);

@@ -1,5 +1,7 @@
 //! A policer's buckets, by what became of each frame of trains that meet them full.
 
+mod two;
+
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -14,11 +16,14 @@ use crate::burst::SecondBucket;
 use crate::infer::bucket::{Bucket, Fate, Fates, Lost};
 use crate::infer::departures::{departures, lateness, unsure};
 use crate::infer::rate::Kind;
+use two::Train;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
 /// ends, so that the rate is known to one part in this number.
 const FRAMES: f64 = 10_000.0;
 const FRAMES_MAX: f64 = 100_000.0;
+/// A train is longer by this factor than one that empties a bucket as deep as is expected.
+const EMPTIES: f64 = 1.2;
 /// Frames that an empty bucket wins during a train, or the time for which it is watched: with the
 /// second length of frames that is a rate to 1 %.
 const REFILLS: f64 = 100.0;
@@ -61,6 +66,9 @@ const SLACK_FRAMES: f64 = 0.5;
 const ROUNDED: f64 = 0.05;
 /// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
 const DECIDES: f64 = 3.0;
+/// When two buckets refuse a frame each of them has less than one left, and both up to two: half a frame more
+/// or less than the single bucket that is most like them, and a thirtieth for the clocks.
+const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
 
 /// What a train of one length shows.
 struct Measured {
@@ -70,15 +78,20 @@ struct Measured {
     seen: BurstsReport,
     /// With losses before the bucket and behind it.
     fits: [Option<Bucket>; 2],
+    /// It takes two buckets to explain the train.
+    is_two: bool,
     passes: Bounds,
     /// By how much longer than the first frames the last ones were under way, and three standard
     /// errors of that, in seconds.
     waited: (f64, f64),
+    /// Seconds without a frame before the train, and frames per second of the slowest line in front.
+    pause_s: f64,
+    line: f64,
     /// The bucket was full when the train began.
     was_full: bool,
-    /// The depth by a shorter train that met a full bucket, too: the longer a bucket is watched, the
-    /// better its rate is known, and the more of what comes unevenly is in the interval of its depth.
-    shorter: Option<Bounds>,
+    /// A shorter train that met a full bucket, too: the longer a bucket is watched, the better its rate is
+    /// known, and the more of what comes unevenly is in the interval of its depth.
+    shorter: Option<Train>,
     /// A faster train passed more beyond the rate than the bucket holds that explains this one, and no
     /// single bucket explains that: of two, one wins nothing while it waits, full, for the other to empty.
     holds_more: bool,
@@ -92,9 +105,9 @@ impl Look<'_> {
         let frames_s = found.bps / (8.0 * long_bytes);
         let line = self.slot_in_runs.map_or(f64::INFINITY, |slot| 1.0 / slot);
         let held = 1.5 * found.held + 5.0;
-        let Some(long) =
-            self.measure(self.search.frame_bytes, frames_s, held, line, true, quiet)?
-        else {
+        let is_policer = found.kind == Kind::Policer;
+        let aim = Aim { is_policer, ..self.aim([frames_s, held, line], true, quiet) };
+        let Some(long) = self.measure(self.search.frame_bytes, aim, true, quiet)? else {
             return Ok(unknown(found));
         };
         if found.kind == Kind::Unknown {
@@ -111,16 +124,23 @@ impl Look<'_> {
         let depth = long.depth();
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
         else {
-            return Ok(self.as_policer(found, &long, None));
+            let other = self.at_another_rate(&long, quiet)?;
+            return Ok(self.as_policer(found, &long, None, other.as_ref()));
         };
         let times = long_bytes / f64::from(short_bytes);
         let line = line * times * 0.9;
         let rate = long.rate().estimate * times;
         // What many frames show of the depth no more of them show better.
         let full = depth.estimate < MANY_FRAMES || !long.was_full || long.likely().is_empty();
-        let held = 1.1 * depth.estimate * times + 5.0;
-        let short = self.measure(short_bytes, rate, held, line, full, quiet)?;
-        Ok(self.as_policer(found, &long, short.as_ref()))
+        let aim = self.aim([rate, at_most(depth.estimate * times), line], full, quiet);
+        let short = self.measure(short_bytes, aim, full, quiet)?;
+        let shows_depth = short.as_ref().filter(|short| short.was_full && full);
+        let other = self.at_another_rate(shows_depth.unwrap_or(&long), quiet)?;
+        Ok(self.as_policer(found, &long, short.as_ref(), other.as_ref()))
+    }
+
+    fn aim(&self, rates: [f64; 3], full: bool, quiet: &Quiet) -> Aim {
+        Aim::new(rates, full, settle(self.search.rtt).as_secs_f64(), quiet)
     }
 
     /// Seconds from one frame of this length to the next on the slowest line; none where that is unknown.
@@ -134,14 +154,10 @@ impl Look<'_> {
     fn measure(
         &mut self,
         frame_bytes: u32,
-        frames_s: f64,
-        held: f64,
-        line: f64,
+        mut aim: Aim,
         full: bool,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
-        let settles_s = settle(self.search.rtt).as_secs_f64();
-        let mut aim = Aim::new([frames_s, held, line], full, settles_s, quiet);
         let mut best = None::<Measured>;
         for _ in 0..TRIES {
             let burst = aim.burst(frame_bytes);
@@ -167,7 +183,7 @@ impl Look<'_> {
             if aim.shows_too_little(burst, &fates, quiet) {
                 continue;
             }
-            let measured = Measured::of(frame_bytes, seen, fates, quiet);
+            let measured = Measured::of(frame_bytes, seen, fates, &aim, quiet);
             if aim.has_to_be_repeated(&measured) {
                 best = best.or(Some(measured));
                 continue;
@@ -179,7 +195,7 @@ impl Look<'_> {
                 (was_full || !full || burst.pause >= PAUSE_MAX) && !aim.watches_longer(&measured);
             let holds_more = best.as_ref().is_some_and(|best| best.holds_more_than(&measured));
             let shorter = best.filter(|best| best.was_full && !best.likely().is_empty());
-            let shorter = shorter.map(|best| best.depth());
+            let shorter = shorter.map(|best| best.train());
             best = Some(Measured { was_full, shorter, holds_more, ..measured });
             if is_last {
                 break;
@@ -193,6 +209,7 @@ impl Look<'_> {
         found: &Estimate,
         long: &Measured,
         short: Option<&Measured>,
+        other: Option<&Measured>,
     ) -> Discovered {
         let long_bytes = f64::from(self.search.frame_bytes);
         let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
@@ -202,14 +219,20 @@ impl Look<'_> {
         });
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
-        let mut cbs = long.depth().scaled(charged);
+        let (mut cbs, mut alone) = long.held(other, long_bytes, charged);
+        let mut of_one = long.depth().scaled(charged);
         if let (Some(short), Some(_)) = (short, charge.layer) {
             let charged = charge.charged(f64::from(short.frame_bytes));
-            let (rate, depth) = (short.rate().scaled(8.0 * charged), short.depth().scaled(charged));
-            cir = better(cir, rate);
+            cir = better(cir, short.rate().scaled(8.0 * charged));
+            let (held, of_short) = short.held(other, long_bytes, charged);
             if short.was_full {
-                cbs = better(cbs, depth);
+                cbs = cbs.and(held);
+                of_one = better(of_one, short.depth().scaled(charged));
             }
+            alone = alone.or(of_short);
+        }
+        if alone.is_some() {
+            cbs.estimate = of_one.estimate.clamp(cbs.at_least, cbs.at_most);
         }
         if !long.was_full && short.is_none_or(|short| !short.was_full) {
             cbs.at_most = f64::INFINITY;
@@ -227,7 +250,7 @@ impl Look<'_> {
             cbs_bytes: cbs,
             charge,
             excess: excess(long, &marked, charged),
-            alone: None,
+            alone,
             marked,
         }
     }
@@ -241,6 +264,10 @@ struct Aim {
     /// Frames per second of the slowest line in front of the bucket.
     line: f64,
     pause_s: f64,
+    /// Frames that are sent in a second, where the trains are not to choose.
+    offered: Option<f64>,
+    /// What overflows at the rate of a train may be a queue where this is not known.
+    is_policer: bool,
     /// For how long the empty bucket is watched, at least.
     watched_s: f64,
     /// What the rate delivers at least.
@@ -255,17 +282,28 @@ impl Aim {
         let held = if full { held } else { held.min(frames_s * (pause_s + settles_s)) };
         let line = if line < 1.05 * frames_s { f64::INFINITY } else { line };
         let expected = frames_s * (1.0 - quiet.loss());
-        let watched_s = WATCHED_S;
-        Self { frames_s, held, line, pause_s, watched_s, expected, respaced: false, slower: 0 }
+        Self {
+            frames_s,
+            held,
+            line,
+            pause_s,
+            offered: None,
+            is_policer: true,
+            watched_s: WATCHED_S,
+            expected,
+            respaced: false,
+            slower: 0,
+        }
     }
 
     /// A train as fast as shows the bucket exactly, within what a line carries.
     fn burst(&mut self, frame_bytes: u32) -> Burst {
         let Self { frames_s, held, line, .. } = *self;
         let watched = (REFILLS / frames_s).max(self.watched_s);
-        let wanted = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
+        let shows_best = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
+        let wanted = self.offered.unwrap_or(shows_best);
         let offered = wanted.min(BELOW_THE_LINE * line).max(FASTER_LEAST * frames_s);
-        let empties = 1.2 * held / (offered - frames_s);
+        let empties = EMPTIES * held / (offered - frames_s);
         self.pause_s = self.pause_s.min(PAUSE_MAX.as_secs_f64());
         Burst {
             frame_bytes,
@@ -356,6 +394,11 @@ impl Aim {
     }
 }
 
+/// What a bucket may hold in which this number of frames was seen.
+fn at_most(frames: f64) -> f64 {
+    1.1 * frames + 5.0
+}
+
 /// The narrower of two intervals, unless they exclude each other: then what holds both.
 fn better(one: Bounds, other: Bounds) -> Bounds {
     if one.at_most < other.at_least || other.at_most < one.at_least {
@@ -365,11 +408,19 @@ fn better(one: Bounds, other: Bounds) -> Bounds {
 }
 
 impl Measured {
-    fn of(frame_bytes: u32, seen: BurstsReport, fates: Fates, quiet: &Quiet) -> Self {
+    fn of(frame_bytes: u32, seen: BurstsReport, fates: Fates, aim: &Aim, quiet: &Quiet) -> Self {
         let passes = fates.passes(quiet);
         let knee = fates.knee(quiet).frame;
         let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let fits = [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost));
+        let mut fits =
+            [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost));
+        // Frames that are lost on both sides of one bucket look like two, too.
+        let is_alike = !aim.is_policer || quiet.lost > 0.0;
+        let is_two = !is_alike && !fits.iter().flatten().any(|fit| fit.is_likely(quiet));
+        if is_two {
+            let slack = OF_TWO + passes.estimate * fates.uneven;
+            fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost, slack));
+        }
         let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
         Self {
             frame_bytes,
@@ -379,6 +430,9 @@ impl Measured {
             fits,
             passes,
             waited,
+            is_two,
+            pause_s: aim.pause_s,
+            line: aim.line,
             was_full,
             shorter,
             holds_more,
@@ -403,11 +457,14 @@ impl Measured {
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the
     /// odds decide, none where no single bucket does.
     fn likely(&self) -> Vec<Bucket> {
-        let likely: Vec<Bucket> =
-            self.fits.iter().flatten().filter(|fit| fit.is_likely(&self.quiet)).copied().collect();
+        self.fits.iter().flatten().filter(|fit| self.is_among_the_likely(fit)).copied().collect()
+    }
+
+    fn is_among_the_likely(&self, fit: &Bucket) -> bool {
+        let likely = self.fits.iter().flatten().filter(|fit| fit.is_likely(&self.quiet));
         let by_odds = |fit: &Bucket| fit.log_likelihood(&self.quiet);
-        let best = likely.iter().map(by_odds).fold(f64::NEG_INFINITY, f64::max);
-        likely.into_iter().filter(|fit| by_odds(fit) > best - DECIDES).collect()
+        let best = likely.map(by_odds).fold(f64::NEG_INFINITY, f64::max);
+        fit.is_likely(&self.quiet) && by_odds(fit) > best - DECIDES
     }
 
     /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
@@ -447,15 +504,34 @@ impl Measured {
 
     /// Frames.
     fn depth(&self) -> Bounds {
+        let depth = self.depth_of_fits().shifted_up_to(self.on_the_other_side());
+        let depth = self.shorter.as_ref().map_or(depth, |shorter| {
+            better(depth, shorter.depth.shifted_up_to(shorter.other_side))
+        });
+        let at_most = if self.holds_more { f64::INFINITY } else { depth.at_most };
+        Bounds { at_most, ..depth }
+    }
+
+    /// The same by this train alone, if all that is lost is lost where the fits say.
+    fn depth_of_fits(&self) -> Bounds {
         let depths = self.likely().into_iter().map(|fit| fit.frames);
-        let depth = depths.reduce(Bounds::or).unwrap_or_else(|| {
+        depths.reduce(Bounds::or).unwrap_or_else(|| {
             // No single bucket explains it: this is what a straight line begins with.
             let middle = self.fates.intercept(self.passes.estimate).max(1.0);
             Bounds { estimate: middle, at_least: 0.0, at_most: f64::INFINITY }
-        });
-        let depth = self.shorter.map_or(depth, |shorter| better(depth, shorter));
-        let at_most = if self.holds_more { f64::INFINITY } else { depth.at_most };
-        Bounds { at_most, ..depth }
+        })
+    }
+
+    /// By how many frames a bucket is deeper if all that was lost until it was empty was lost on the other
+    /// side of it than the only likely fit says: some may be lost on one side and some on the other.
+    fn on_the_other_side(&self) -> f64 {
+        let knee = self.fates.knee(&self.quiet);
+        let lost = knee.frame as f64 - knee.arrived;
+        match self.fits.map(|fit| fit.is_some_and(|fit| self.is_among_the_likely(&fit))) {
+            [true, false] => lost,
+            [false, true] => -lost,
+            [true, true] | [false, false] => 0.0,
+        }
     }
 }
 

@@ -53,12 +53,17 @@ fn shaped(rate: Rate, burst_bytes: u64, queue_bytes: u64) -> PathSpec {
 /// In times of a frame at the rate: 240 for two first looks, 230 for the train behind them, 100 for the
 /// refills that give the rate to a percent, 70 for the pause before short frames, which fills a bucket
 /// of 60 frames at most. A bucket of which only a lower bound is known is met full after a pause that
-/// doubles: the last pause is less than twice 1.05 fill times, and all of them twice the last.
+/// doubles: the last pause is less than twice 1.05 fill times, and all of them twice the last. The train at
+/// another rate comes twice at most, after the last pause or a second and then twice that, and takes 1.8 fill
+/// times to empty the bucket.
 fn path_time_at_most(cir: Rate, cbs_bytes: u64) -> f64 {
     let frame_s = 8.0 * 1518.0 / cir.as_bps() as f64;
     let fills_s = 8.0 * cbs_bytes as f64 / cir.as_bps() as f64;
-    let fixed_s = 1.4 + 0.8 + 2.4 + 1.1 + 2.1 + 2.0 * 0.4;
-    10_f64.max(fixed_s + f64::from(240 + 230 + 100 + 70) * frame_s + 4.2 * fills_s)
+    let fixed_s = 1.4 + 0.8 + 2.4 + 1.1 + 2.1 + 4.0 * 0.4;
+    let last_pause_s = 1_f64.max(2.1 * fills_s);
+    let another_s = 3.0 * last_pause_s + 2.0 * 1.8 * fills_s;
+    let frames = f64::from(240 + 230 + 100 + 70);
+    10_f64.max(fixed_s + frames * frame_s + 4.2 * fills_s + another_s)
 }
 
 fn off_percent(found: f64, truth: f64) -> f64 {
@@ -102,12 +107,16 @@ proptest! {
         (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(eir as u64), ebs as u64);
         let (found, _) =
             discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
-        let Discovered::Policer { cir_bps, charge, excess, .. } = &found.found else {
+        let Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, .. } = &found.found else {
             return Err(TestCaseError::fail(format!("{found:?}")));
         };
         prop_assert_eq!(excess, &None);
+        prop_assert!(alone.is_none_or(|alone| cbs <= alone.shown_from_bytes), "{found:?}");
         if charge.layer == Some((Layer::L2, 0)) {
             prop_assert!(off_percent(cir_bps.estimate, both.exp()).abs() < 2.0, "{found:?}");
+            let Bounds { at_least, at_most, .. } = *cbs_bytes;
+            let held = cbs + ebs;
+            prop_assert!(at_least <= held + 1.0 && held - 1.0 <= at_most, "{held} {found:?}");
         }
     }
 
