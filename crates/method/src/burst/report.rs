@@ -178,6 +178,8 @@ pub enum Discovered {
         cir_bps: Bounds,
         /// At the charged layer.
         cbs_bytes: Bounds,
+        /// The same if there is one bucket, as one was sold.
+        single_bytes: Bounds,
         charge: Charge,
         excess: Option<SecondBucket>,
         /// What excludes an excess bucket that leaves no mark; `None` where there is one, where marks tell,

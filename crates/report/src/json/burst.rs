@@ -131,7 +131,7 @@ fn found(found: &Discovered) -> Value {
             "sent_bytes": sent_bytes,
             "loss_percent": loss_percent,
         }),
-        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked } => {
+        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {
             let mut fields = json!({
                 "found": "policer",
                 "excess": excess.as_ref().map(second_bucket),

@@ -145,7 +145,7 @@ fn discovery(out: &mut String, step: &Discovery) {
                 format!("{sent} bytes passed at line rate, {loss_percent:.2} % lost"),
             );
         }
-        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked } => {
+        Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {
             let layer = counted(charge);
             say("policer: CIR", format!("{}, {layer}", rate_between(cir_bps)));
             say("policer: CBS", format!("{}, {layer}", bytes_between(cbs_bytes)));

@@ -235,7 +235,7 @@ impl Look<'_> {
             cbs.estimate = of_one.estimate.clamp(cbs.at_least, cbs.at_most);
         }
         if !long.was_full && short.is_none_or(|short| !short.was_full) {
-            cbs.at_most = f64::INFINITY;
+            (cbs.at_most, of_one.at_most) = (f64::INFINITY, f64::INFINITY);
         }
         if long.likely().is_empty() {
             // What the search found is as good.
@@ -248,6 +248,7 @@ impl Look<'_> {
         Discovered::Policer {
             cir_bps: cir,
             cbs_bytes: cbs,
+            single_bytes: of_one,
             charge,
             excess: excess(long, &marked, charged),
             alone,

@@ -47,6 +47,8 @@ pub(super) struct Buckets {
 /// Shares of both rates that an EIR may have are tried in steps of one in this number: from none, where there
 /// is one bucket, to all.
 const TRIED: u32 = 20;
+/// Between a share with which there are two buckets and one with which there are none.
+const HALVED: u32 = 7;
 /// Shares of what was lost on the other side, too.
 const MIXTURES: u32 = 4;
 
@@ -170,50 +172,67 @@ impl Buckets {
     /// `None` where neither one bucket nor two explain all trains, whose buckets win `passes` frames in a
     /// second, and the committed one holds `least` frames.
     pub(super) fn of(trains: &[Train], passes: f64, least: f64) -> Option<Self> {
-        let nothing = Bounds { estimate: 0.0, at_least: f64::INFINITY, at_most: 0.0 };
-        let (mut both, mut one, mut hidden) = (nothing, nothing, least);
-        // Of what either bucket has left of a frame the other one sees nothing.
-        let left = |train: &Train| passes * train.stood_still() + f64::from(u8::from(train.is_two));
-        let waited: Vec<f64> = trains.iter().map(left).collect();
-        let is_mixed = trains.iter().any(|train| train.other_side != 0.0);
-        let mixtures = if is_mixed { MIXTURES } else { 1 };
-        for tried in 0..=TRIED {
-            let eir = passes * f64::from(tried) / f64::from(TRIED);
-            let empties: Vec<_> = trains.iter().map(|train| train.empties(passes - eir)).collect();
-            let cells = empties.iter().map(Vec::len).min().unwrap_or(0).saturating_sub(1);
-            let cells = if tried == 0 { 0..cells.min(1) } else { least as usize..cells };
-            for (cbs, mixture) in cells.flat_map(|cbs| (0..mixtures).map(move |one| (cbs, one))) {
-                let mixed = [mixture, mixture + 1].map(|one| f64::from(one) / f64::from(mixtures));
-                let each =
-                    trains.iter().zip(&empties).zip(&waited).map(|((train, empties), waited)| {
-                        let [from, to] = mixed.map(|share| share * train.other_side);
-                        let waited = if tried == 0 { 0.0 } else { *waited };
-                        // A committed bucket of a frame more empties a little later.
-                        let (first, last) = (empties[cbs].0, empties[cbs + 1].1);
-                        let at_least = train.depth.at_least + from.min(to) + eir * first;
-                        (at_least, train.depth.at_most + from.max(to) + eir * last + waited)
-                    });
-                let (at_least, at_most) = each.fold((0.0_f64, f64::INFINITY), |all, one| {
-                    (all.0.max(one.0), all.1.min(one.1))
-                });
-                if at_least > at_most || cbs as f64 > at_most {
-                    continue;
-                }
-                let found = if tried == 0 { &mut one } else { &mut both };
-                found.at_least = found.at_least.min(at_least);
-                found.at_most = found.at_most.max(at_most);
-                if tried > 0 && tried < TRIED {
-                    hidden = hidden.max((cbs + 1) as f64);
-                }
+        let one = found(trains, passes, 0.0, 0.0).map(|(depth, _)| depth);
+        let (mut all, mut hidden) = (one, least);
+        let mut add = |share: f64| {
+            let found = found(trains, passes, share * passes, least);
+            if let Some((depth, cbs)) = found {
+                all = Some(all.map_or(depth, |all| all.or(depth)));
+                hidden = if share < 1.0 { hidden.max(cbs) } else { hidden };
             }
+            found.is_some()
+        };
+        let mut before = (0.0, one.is_some());
+        for tried in 1..=TRIED {
+            let share = f64::from(tried) / f64::from(TRIED);
+            let is_found = add(share);
+            // What both hold is greatest and least with the shares at which it ends that there are two.
+            let (mut here, mut there) = (share, before.0);
+            for _ in 0..if before.1 == is_found { 0 } else { HALVED } {
+                let middle = (here + there) / 2.0;
+                *(if add(middle) == is_found { &mut here } else { &mut there }) = middle;
+            }
+            before = (share, is_found);
         }
-        let is_one = one.at_least <= one.at_most && !trains.iter().any(|train| train.is_two);
-        let (at_least, at_most) = (one.at_least.min(both.at_least), one.at_most.max(both.at_most));
-        let middle = if one.at_least <= one.at_most { one } else { both };
-        let depth =
-            Bounds { estimate: (middle.at_least + middle.at_most) / 2.0, at_least, at_most };
-        (at_least <= at_most).then_some(Self { depth, shown_from: is_one.then_some(hidden) })
+        let all = all?;
+        let middle = one.unwrap_or(all);
+        let depth = Bounds { estimate: (middle.at_least + middle.at_most) / 2.0, ..all };
+        let is_one = one.is_some() && !trains.iter().any(|train| train.is_two);
+        Some(Self { depth, shown_from: is_one.then_some(hidden) })
     }
+}
+
+/// What one bucket or two hold with this EIR, and the frames that the deepest committed one of at least
+/// `least` holds; `None` where no such buckets explain all trains.
+fn found(trains: &[Train], passes: f64, eir: f64, least: f64) -> Option<(Bounds, f64)> {
+    let is_mixed = trains.iter().any(|train| train.other_side != 0.0);
+    let mixtures = if is_mixed { MIXTURES } else { 1 };
+    // Of what either bucket has left of a frame the other one sees nothing.
+    let left = |train: &Train| passes * train.stood_still() + f64::from(u8::from(train.is_two));
+    let left: Vec<f64> =
+        trains.iter().map(|train| if eir > 0.0 { left(train) } else { 0.0 }).collect();
+    let empties: Vec<_> = trains.iter().map(|train| train.empties(passes - eir)).collect();
+    let cells = empties.iter().map(Vec::len).min().unwrap_or(0).saturating_sub(1);
+    // What one bucket holds does not depend on when it is empty.
+    let cells = if eir > 0.0 { least as usize..cells } else { 0..cells.min(1) };
+    let mut found = None::<(Bounds, f64)>;
+    for (cbs, mixture) in cells.flat_map(|cbs| (0..mixtures).map(move |one| (cbs, one))) {
+        let mixed = [mixture, mixture + 1].map(|one| f64::from(one) / f64::from(mixtures));
+        let (mut at_least, mut at_most) = (0.0_f64, f64::INFINITY);
+        for ((train, empties), left) in trains.iter().zip(&empties).zip(&left) {
+            let [from, to] = mixed.map(|share| share * train.other_side);
+            // A committed bucket of a frame more empties a little later.
+            let (first, last) = (empties[cbs].0, empties[cbs + 1].1);
+            at_least = at_least.max(train.depth.at_least + from.min(to) + eir * first);
+            at_most = at_most.min(train.depth.at_most + from.max(to) + eir * last + left);
+        }
+        if at_least <= at_most && cbs as f64 <= at_most {
+            let depth = Bounds { estimate: at_least, at_least, at_most };
+            let before = found.map_or(depth, |(before, _)| before.or(depth));
+            found = Some((before, (cbs + 1) as f64));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -277,6 +296,7 @@ mod tests {
             [100.0, 50.0, 900.0, 900.0],
             [900.0, 800.0, 100.0, 20.0],
             [700.0, 60.0, 700.0, 60.0],
+            [889.0, 3000.0, 111.0, 5.0],
         ] {
             let [cir, cbs, eir, ebs] = buckets;
             for times in [[1.5, 3.0], [3.0, 9.0], [1.1, 1.3]] {
