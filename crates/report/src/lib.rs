@@ -39,7 +39,9 @@ pub use screen::{Detail, text};
 pub use sentence::sentence;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
 pub use stored::{Headline, Stored, StoredError};
-pub use text::{Progress, connections, duration, folded, progress, rate, sparkline, trial_line};
+pub use text::{
+    Progress, connections, duration, folded, progress, rate, shortened, sparkline, trial_line,
+};
 
 /// A finished or broken-off run with everything that its documents show.
 #[derive(Clone, Debug)]

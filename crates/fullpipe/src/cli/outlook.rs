@@ -97,13 +97,11 @@ impl Outlook {
         };
         let from = |place: usize| self.trials.get(place).map_or(Duration::ZERO, |(_, left)| *left);
         // What nobody foresaw takes its own time, and then the rest.
-        let (place, own) = match self.next(&trial.name) {
-            Some(place) => (place, Duration::ZERO),
-            None => (self.place, trial.timing.active()),
+        let (place, own, over) = match self.next(&trial.name) {
+            Some(place) => (place, Duration::ZERO, place + 1),
+            None => (self.place, trial.timing.active(), self.place),
         };
-        if own.is_zero() {
-            self.place = place + 1;
-        }
+        self.place = over;
         // Hosts take their time between two trials, and repeat some, which no simulation does.
         let late = elapsed.saturating_sub(whole - from(place)) / self.place.max(1) as u32;
         Some(own + from(place) + late * self.trials.len().saturating_sub(place) as u32)
@@ -124,12 +122,8 @@ impl Outlook {
 
 /// Whether two trials differ by no more than the numbers in their names, which may be the path's.
 fn same(name: &str, other: &str) -> bool {
-    kind(name) == kind(other)
-}
-
-/// The name of a trial without its numbers, which are the path's.
-fn kind(name: &str) -> String {
-    name.chars().filter(|c| !c.is_ascii_digit()).collect()
+    let [one, other] = [name, other].map(|name| name.chars().filter(|c| !c.is_ascii_digit()));
+    one.eq(other)
 }
 
 /// A simulation that gives up.

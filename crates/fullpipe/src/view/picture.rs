@@ -112,16 +112,9 @@ fn title_line(view: &View, now: Time, width: u16) -> Line<'static> {
 fn apart(left: &str, right: &str, width: u16) -> String {
     let width = usize::from(width);
     let room = width.saturating_sub(right.chars().count() + 1);
-    let left = cut(left, room);
+    let left = fp_report::shortened(left, room);
     let gap = width.saturating_sub(left.chars().count() + right.chars().count());
     format!("{left}{}{right}", " ".repeat(gap))
-}
-
-fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect()
 }
 
 /// A name may come from a file: what steers a terminal is not passed on.
@@ -236,7 +229,10 @@ fn step_line(number: usize, step: &StepLine, width: u16, palette: Palette) -> Li
         text += &format!(" – {}", plain(&step.remark));
     }
     let room = usize::from(width).saturating_sub(word.len() + 1);
-    Line::from(vec![Words::styled(word, style), Words::raw(format!(" {}", cut(&text, room)))])
+    Line::from(vec![
+        Words::styled(word, style),
+        Words::raw(format!(" {}", fp_report::shortened(&text, room))),
+    ])
 }
 
 fn keys_line(view: &View) -> Line<'static> {

@@ -129,7 +129,7 @@ impl Path<'_> {
         Fill { direction, connections, window_bytes, mss_bytes, pacing }
     }
 
-    /// The windows of up to so many connections that hold together what goes round in `rtt`, `bytes`.
+    /// The windows of up to this number of connections that together hold the `bytes` which go round in `rtt`.
     fn divided(
         &self,
         plan: &Plan,

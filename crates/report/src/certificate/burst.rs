@@ -230,6 +230,6 @@ fn excess(step: Fields<'_>) -> String {
             "none; would have shown behind a CBS above {} bytes",
             step.grouped("excess_shown_from_cbs_bytes")
         ),
-        None => String::from("not excluded: CIR and CBS may be those of two buckets together"),
+        None => crate::text::NOT_EXCLUDED.to_owned(),
     }
 }

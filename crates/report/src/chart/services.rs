@@ -24,10 +24,8 @@ pub(crate) fn figures(steps: &[Fields<'_>]) -> Vec<Figure> {
 
 fn pair(step: Fields<'_>) -> Option<Pair> {
     let name = step.word("service");
-    let short = name.chars().count() <= NAME_MAX;
-    let cut = || name.chars().take(NAME_MAX - 1).chain(['…']).collect();
     Some(Pair {
-        name: if short { name.to_owned() } else { cut() },
+        name: crate::text::shortened(name, NAME_MAX),
         possible: step.number("offered_l2_bps")?,
         reached: step.number("ir_bps")?,
     })

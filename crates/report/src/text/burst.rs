@@ -187,10 +187,14 @@ fn second_bucket(bucket: &SecondBucket) -> String {
     format!("{rate}{depth}")
 }
 
+/// Of a bucket that was not found, where nothing excludes it.
+pub(crate) const NOT_EXCLUDED: &str =
+    "not excluded: CIR and CBS may be those of two buckets together";
+
 /// What is known of a bucket that was not found.
 fn no_second_bucket(alone: Option<&Alone>) -> String {
     let Some(alone) = alone else {
-        return String::from("not excluded: CIR and CBS may be those of two buckets together");
+        return NOT_EXCLUDED.to_owned();
     };
     let bytes = grouped(alone.shown_from_bytes.round() as u64);
     let within = duration(alone.filled_within);

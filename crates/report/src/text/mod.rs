@@ -19,6 +19,7 @@ use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
+pub(crate) use burst::NOT_EXCLUDED;
 pub use live::Progress;
 pub(crate) use rfc6349::{base_loss, longest_burst};
 pub use sparkline::sparkline;
@@ -113,11 +114,11 @@ pub(crate) fn happened(code: &str) -> &str {
 }
 
 /// The beginning of `text`, if it has more characters than fit.
-pub(crate) fn shortened(text: &str, columns: usize) -> String {
+pub fn shortened(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
+    text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect()
 }
 
 pub(crate) fn unknown() -> String {

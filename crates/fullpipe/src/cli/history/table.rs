@@ -1,7 +1,7 @@
 //! The history as a table.
 
 use fp_history::Entry;
-use fp_report::{Headline, sparkline};
+use fp_report::{Headline, shortened, sparkline};
 
 use super::super::keep::short;
 use super::Row;
@@ -78,14 +78,7 @@ fn labels(entry: &Entry) -> String {
 
 /// A file may have come from anywhere: what steers a terminal is not passed on.
 fn plain(text: &str) -> String {
-    cut(text.replace(char::is_control, "\u{FFFD}"), CELL_MAX)
-}
-
-fn cut(text: String, most: usize) -> String {
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text,
-    }
+    shortened(&text.replace(char::is_control, "\u{FFFD}"), CELL_MAX)
 }
 
 fn aligned(lines: &mut [Vec<String>], known: Option<usize>) -> String {
@@ -100,7 +93,7 @@ fn aligned(lines: &mut [Vec<String>], known: Option<usize>) -> String {
         let width = widths[column].saturating_sub(over).max(CUT_LEAST.min(widths[column]));
         widths[column] = width;
         for line in &mut *lines {
-            line[column] = cut(std::mem::take(&mut line[column]), width);
+            line[column] = shortened(&line[column], width);
         }
     }
     let mut out = String::new();

@@ -28,6 +28,7 @@ const QUEUED: Duration = Duration::from_millis(100);
 const QUEUE_LEAST_BYTES: u64 = 15_000;
 /// and a policer has a line of this many times its rate in front.
 const IN_FRONT: u64 = 10;
+
 /// What is known of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {

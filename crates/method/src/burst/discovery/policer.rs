@@ -13,7 +13,7 @@ use super::{
     settle, spacing_in_runs, unknown,
 };
 use crate::burst::SecondBucket;
-use crate::infer::bucket::{Bucket, Fate, Fates, Lost};
+use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
 use crate::infer::departures::{departures, lateness, unsure};
 use crate::infer::rate::Kind;
 use two::Train;
@@ -74,6 +74,7 @@ const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
 struct Measured {
     frame_bytes: u32,
     fates: Fates,
+    knee: Knee,
     quiet: Quiet,
     seen: BurstsReport,
     /// With losses before the bucket and behind it.
@@ -224,12 +225,12 @@ impl Look<'_> {
         if let (Some(short), Some(_)) = (short, charge.layer) {
             let charged = charge.charged(f64::from(short.frame_bytes));
             cir = better(cir, short.rate().scaled(8.0 * charged));
-            let (held, of_short) = short.held(other, long_bytes, charged);
             if short.was_full {
+                let (held, of_short) = short.held(other, long_bytes, charged);
                 cbs = cbs.and(held);
                 of_one = better(of_one, short.depth().scaled(charged));
+                alone = alone.or(of_short);
             }
-            alone = alone.or(of_short);
         }
         if alone.is_some() {
             cbs.estimate = of_one.estimate.clamp(cbs.at_least, cbs.at_most);
@@ -411,21 +412,23 @@ fn better(one: Bounds, other: Bounds) -> Bounds {
 impl Measured {
     fn of(frame_bytes: u32, seen: BurstsReport, fates: Fates, aim: &Aim, quiet: &Quiet) -> Self {
         let passes = fates.passes(quiet);
-        let knee = fates.knee(quiet).frame;
-        let waited = seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee, quiet));
-        let mut fits =
-            [Lost::Before, Lost::Behind].map(|lost| fates.explained(passes, quiet, lost));
+        let knee = fates.knee(quiet);
+        let waited =
+            seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee.frame, quiet));
+        let sides = [Lost::Before, Lost::Behind];
+        let mut fits = sides.map(|lost| fates.explained(passes, quiet, lost));
         // Frames that are lost on both sides of one bucket look like two, too.
         let is_alike = !aim.is_policer || quiet.lost > 0.0;
         let is_two = !is_alike && !fits.iter().flatten().any(|fit| fit.is_likely(quiet));
         if is_two {
             let slack = OF_TWO + passes.estimate * fates.uneven;
-            fits = [Lost::Before, Lost::Behind].map(|lost| fates.fit(passes, quiet, lost, slack));
+            fits = sides.map(|lost| fates.fit(passes, quiet, lost, slack));
         }
         let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
         Self {
             frame_bytes,
             fates,
+            knee,
             quiet,
             seen,
             fits,
@@ -526,8 +529,7 @@ impl Measured {
     /// By how many frames a bucket is deeper if all that was lost until it was empty was lost on the other
     /// side of it than the only likely fit says: some may be lost on one side and some on the other.
     fn on_the_other_side(&self) -> f64 {
-        let knee = self.fates.knee(&self.quiet);
-        let lost = knee.frame as f64 - knee.arrived;
+        let lost = self.knee.frame as f64 - self.knee.arrived;
         match self.fits.map(|fit| fit.is_some_and(|fit| self.is_among_the_likely(&fit))) {
             [true, false] => lost,
             [false, true] => -lost,

@@ -84,7 +84,7 @@ impl Look<'_> {
 
 impl Measured {
     pub(super) fn train(&self) -> Train {
-        let knee = self.fates.knee(&self.quiet).frame;
+        let knee = self.knee.frame;
         let (depth, other_side) = (self.depth_of_fits(), self.on_the_other_side());
         Train { fates: self.fates.clone(), depth, other_side, knee, is_two: self.is_two }
     }
@@ -172,10 +172,14 @@ impl Buckets {
     /// `None` where neither one bucket nor two explain all trains, whose buckets win `passes` frames in a
     /// second, and the committed one holds `least` frames.
     pub(super) fn of(trains: &[Train], passes: f64, least: f64) -> Option<Self> {
-        let one = found(trains, passes, 0.0, 0.0).map(|(depth, _)| depth);
+        // Of what either bucket has left of a frame the other one sees nothing.
+        let left = |train: &Train| passes * train.stood_still() + f64::from(u8::from(train.is_two));
+        let left: Vec<f64> = trains.iter().map(left).collect();
+        let of_one = alloc::vec![0.0; trains.len()];
+        let one = found(trains, passes, (0.0, &of_one), 0.0).map(|(depth, _)| depth);
         let (mut all, mut hidden) = (one, least);
         let mut add = |share: f64| {
-            let found = found(trains, passes, share * passes, least);
+            let found = found(trains, passes, (share * passes, &left), least);
             if let Some((depth, cbs)) = found {
                 all = Some(all.map_or(depth, |all| all.or(depth)));
                 hidden = if share < 1.0 { hidden.max(cbs) } else { hidden };
@@ -202,15 +206,17 @@ impl Buckets {
     }
 }
 
-/// What one bucket or two hold with this EIR, and the frames that the deepest committed one of at least
-/// `least` holds; `None` where no such buckets explain all trains.
-fn found(trains: &[Train], passes: f64, eir: f64, least: f64) -> Option<(Bounds, f64)> {
+/// What one bucket or two hold with this EIR and up to `left` frames of each train that no bucket sees, and
+/// the frames that the deepest committed one of at least `least` holds; `None` where no such buckets explain
+/// all trains.
+fn found(
+    trains: &[Train],
+    passes: f64,
+    (eir, left): (f64, &[f64]),
+    least: f64,
+) -> Option<(Bounds, f64)> {
     let is_mixed = trains.iter().any(|train| train.other_side != 0.0);
     let mixtures = if is_mixed { MIXTURES } else { 1 };
-    // Of what either bucket has left of a frame the other one sees nothing.
-    let left = |train: &Train| passes * train.stood_still() + f64::from(u8::from(train.is_two));
-    let left: Vec<f64> =
-        trains.iter().map(|train| if eir > 0.0 { left(train) } else { 0.0 }).collect();
     let empties: Vec<_> = trains.iter().map(|train| train.empties(passes - eir)).collect();
     let cells = empties.iter().map(Vec::len).min().unwrap_or(0).saturating_sub(1);
     // What one bucket holds does not depend on when it is empty.
@@ -219,7 +225,7 @@ fn found(trains: &[Train], passes: f64, eir: f64, least: f64) -> Option<(Bounds,
     for (cbs, mixture) in cells.flat_map(|cbs| (0..mixtures).map(move |one| (cbs, one))) {
         let mixed = [mixture, mixture + 1].map(|one| f64::from(one) / f64::from(mixtures));
         let (mut at_least, mut at_most) = (0.0_f64, f64::INFINITY);
-        for ((train, empties), left) in trains.iter().zip(&empties).zip(&left) {
+        for ((train, empties), left) in trains.iter().zip(&empties).zip(left) {
             let [from, to] = mixed.map(|share| share * train.other_side);
             // A committed bucket of a frame more empties a little later.
             let (first, last) = (empties[cbs].0, empties[cbs + 1].1);
