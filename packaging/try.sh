@@ -14,7 +14,7 @@ package=$(echo "$PWD"/handed-out/fullpipe_*_"$(dpkg --print-architecture)".deb)
 [ -f "$package" ] || die "$package is missing: cargo xtask release makes it"
 say "apt-get install $package"
 apt-get update -q
-DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends systemd man-db "$package"
+DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends systemd systemd-sysv dbus man-db "$package"
 useradd --create-home tester
 
 say "a test across the built-in network, as an ordinary user"
@@ -31,24 +31,21 @@ bash -n /usr/share/bash-completion/completions/fullpipe
 say "the far end as the service runs it"
 systemd-analyze verify fullpipe.service
 getent passwd fullpipe >/dev/null || die "there is no user fullpipe"
-words=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/fullpipe.service)
-# Without systemd as process 1, its folder and user are made by hand.
-install -d -o fullpipe -m 700 /var/lib/fullpipe
-# Named by the words of the service.
-# shellcheck disable=SC2034
-FULLPIPE_SERVE='--listen 127.0.0.1'
-# The words of the service are a list.
-# shellcheck disable=SC2046
-runuser -u fullpipe -- $(eval "echo $words") >/tmp/far 2>&1 &
-server=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    grep -q '^fp://' /tmp/far && break
-    sleep 0.5
-done
-far=$(grep '^fp://' /tmp/far) || die "the far end prints no pairing string: $(cat /tmp/far)"
-as_user "fullpipe flow '$far' -u -b 1M -t 2 --quiet" || die "no flow to the far end"
-kill "$server"
-[ "$(stat -c %a /var/lib/fullpipe/key)" = 600 ] || die "others may read the key"
+packaging/with-systemd.sh sh -eu -c '
+    systemctl restart fullpipe
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        far=$(journalctl -u fullpipe -o cat | grep "^fp://" | tail -n 1)
+        [ -z "$far" ] || break
+        sleep 0.5
+    done
+    systemctl is-active fullpipe
+    runuser -u tester -- env HOME=/home/tester fullpipe flow "$far" -u -b 1M -t 2 --quiet
+    [ "$(stat -c %a /var/lib/fullpipe/key)" = 600 ]
+    echo FULLPIPE_SERVE=--no-such-option >>/etc/default/fullpipe
+    systemctl restart fullpipe || :
+    sleep 1
+    [ "$(systemctl show fullpipe -p ExecMainStatus -p NRestarts | sort | tr "\n" " ")" = "ExecMainStatus=2 NRestarts=0 " ]
+' || die "the service does not do what it should"
 
 say "removed without a trace"
 DEBIAN_FRONTEND=noninteractive apt-get purge -y -q fullpipe
