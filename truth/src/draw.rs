@@ -5,9 +5,9 @@ use std::time::Duration;
 use fp_model::{Dscp, Family, Rate};
 use fp_net::meter::{BandwidthProfileSpec, ColourMode, Coupling};
 use fp_net::path::{
-    Aqm, Charge, ColourMap, Exceed, FrameOrder, GilbertElliott, JitterDistribution, JitterSpec,
-    LinkSpec, LossSpec, MtuSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ReorderSpec,
-    ShapeSpec, TooBigAnswer,
+    Aqm, Charge, ColourMap, CrossPattern, CrossSpec, Exceed, FrameOrder, GilbertElliott,
+    JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec, PoliceSpec, Probability,
+    QueueLimit, QueueSpec, ReorderSpec, ShapeSpec, TooBigAnswer,
 };
 use fp_net::sim::Severity;
 
@@ -43,6 +43,10 @@ pub(crate) fn network(seed: u64, index: u64) -> Network {
     });
     let family = frame.family;
     let seed_of_chance = dice.next() >> 1;
+    // Others send across one network in ten.
+    if dice.happens(0.1) {
+        cross(&mut dice, &frame, [(&mut download, down_bps), (&mut upload, up_bps)]);
+    }
     let name = format!("truth-{seed}-{index}");
     Network { family, seed: seed_of_chance, trouble, ..Network::new(name, download, upload) }
 }
@@ -470,6 +474,49 @@ impl Scale {
             Impairment::Corruption => link.corrupt = Some(share(self.corrupt)),
         }
     }
+}
+
+/// Others send across one link of both directions, or of one.
+fn cross(dice: &mut Dice, frame: &Frame, ways: [(&mut Vec<LinkSpec>, f64); 2]) {
+    let sides =
+        if dice.happens(0.5) { [true, true] } else { dice.one_of(&[[true, false], [false, true]]) };
+    let place = dice.unit();
+    let frame_bytes = dice.one_of(&[64, 512, 1280, 1518]).min(frame.path_mtu + 18);
+    for ((links, bps), _) in ways.into_iter().zip(sides).filter(|(_, is_meant)| *is_meant) {
+        let at = (place * links.len() as f64) as usize;
+        links[at].cross.push(crossing(dice, frame_bytes, bps));
+    }
+}
+
+/// A sender beside a path of `bps`.
+fn crossing(dice: &mut Dice, frame_bytes: u32, bps: f64) -> CrossSpec {
+    // A simulated second costs in proportion to its frames.
+    const MOST_FRAMES_S: f64 = 20_000.0;
+    let most_bps = MOST_FRAMES_S * 8.0 * f64::from(frame_bytes);
+    let time = |seconds: f64| Duration::from_nanos((seconds * 1e9) as u64);
+    let (pattern, wanted_bps) = match dice.unit() {
+        at if at < 0.25 => (CrossPattern::Constant, bps * dice.log(0.01, 0.5)),
+        at if at < 0.5 => {
+            let on_s = dice.log(1e-3, 1.0);
+            let off_s = on_s * dice.log(1.0, 20.0);
+            (CrossPattern::OnOff { on: time(on_s), off: time(off_s) }, bps * dice.log(0.02, 1.0))
+        }
+        at if at < 0.75 => (CrossPattern::Tcp { rtt: time(dice.log(1e-3, 0.2)) }, 10.0 * bps),
+        _ => {
+            let mean = (bps * dice.log(0.01, 0.3)).min(most_bps) / 8e3;
+            // Few milliseconds have most of the bytes.
+            let bytes = (0..100).map(|_| (-dice.unit().ln() * dice.log(0.01, 4.0) * mean) as u32);
+            let bytes = bytes.chain([frame_bytes]).collect();
+            return CrossSpec {
+                pattern: CrossPattern::Replayed { bytes },
+                rate_l2: Rate::ZERO,
+                frame_bytes,
+                dscp: Dscp::BEST_EFFORT,
+            };
+        }
+    };
+    let rate_l2 = rate(wanted_bps.min(most_bps));
+    CrossSpec { pattern, rate_l2, frame_bytes, dscp: Dscp::BEST_EFFORT }
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@
 //! offered before more than the base loss is lost (`c/s`) are figures of the same bottleneck, and so is
 //! everything between them. Without loss both are `c`.
 //!
+//! **What others send across a link** takes its share of what the link carries: everything from what is
+//! left, however little of it they send at times, to what it carries without them is right. How deep a
+//! bucket is does not change by them.
+//!
 //! **A bucket of hardly more than a frame** overflows between two frames of an overload. What passes
 //! then is one frame for each whole number of slots; that rate, for frames that follow each other as
 //! fast as the port lets them, is a right answer beside the CIR.
@@ -30,8 +34,8 @@ use std::time::Duration;
 
 use fp_model::{Direction, Family, Rate};
 use fp_net::path::{
-    Aqm, Charge, JitterDistribution, LinkSpec, LossSpec, PoliceSpec, QueueLimit, QueueSpec,
-    TooBigAnswer,
+    Aqm, Charge, CrossPattern, CrossSpec, JitterDistribution, LinkSpec, LossSpec, PoliceSpec,
+    QueueLimit, QueueSpec, TooBigAnswer,
 };
 
 use crate::network::Network;
@@ -101,6 +105,8 @@ pub(crate) struct DirectionFacts {
     pub(crate) loss: f64,
     /// The rate of the second slowest element as a multiple of the slowest one's.
     pub(crate) headroom: f64,
+    /// Others send across one of its links.
+    pub(crate) is_crossed: bool,
 }
 
 impl DirectionFacts {
@@ -131,10 +137,11 @@ impl DirectionFacts {
         let mut kinds: Vec<Kind> = near.filter_map(|stage| stage.element.kind()).collect();
         kinds.sort_by_key(|kind| Some(*kind) != element.kind());
         let (queue_s, has_codel) = queue(element, *frames_s, frame_bytes);
+        let left = stages.iter().map(Stage::left).fold(f64::INFINITY, f64::min) / frames_s;
         Self {
             frame_bytes,
             frames_s: *frames_s,
-            right: [arrives.min(1.0), onset.max(1.0)],
+            right: [arrives.min(1.0).min(left), onset.max(1.0)],
             kinds,
             offset_bytes: element.offset_bytes(),
             released_bytes: match element {
@@ -148,6 +155,7 @@ impl DirectionFacts {
             carries_bursts: bucket.is_some_and(|bucket| carries(&stages, &bucket, frame_bytes)),
             loss: 1.0 - survivors(links),
             headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
+            is_crossed: links.iter().any(|link| !link.cross.is_empty()),
         }
     }
 
@@ -229,6 +237,8 @@ struct Stage<'a> {
     share_before: f64,
     /// The share of the frames it carries that come out.
     passes: f64,
+    /// What others take of it at most, as frames/s.
+    crossing: f64,
 }
 
 #[derive(Debug)]
@@ -272,6 +282,11 @@ impl Stage<'_> {
     fn onset(&self) -> f64 {
         self.frames_s / self.share_before
     }
+
+    /// The same, with what others take at most.
+    fn left(&self) -> f64 {
+        (self.frames_s - self.crossing).max(0.0) / self.share_before
+    }
 }
 
 /// In the order in which a frame meets them: in each link the line, the policer, loss, duplication,
@@ -279,36 +294,54 @@ impl Stage<'_> {
 fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Vec<Stage<'_>> {
     let mut stages = Vec::new();
     let mut share = 1.0;
-    let mut add = |element, frames_s, passes| {
-        stages.push(Stage { element, frames_s, share_before: share, passes });
+    let mut add = |element, frames_s, passes, crossing| {
+        stages.push(Stage { element, frames_s, share_before: share, passes, crossing });
         share *= passes;
     };
     let on_a_line = |bits: f64| bits / (8.0 * (f64::from(frame_bytes) + ON_THE_LINE_BYTES));
     if links.first().is_none_or(|link| link.line_rate.is_none()) {
         let queue = QueueSpec { limit: QueueLimit::Bytes(u64::MAX), aqm: Aqm::Fifo };
-        add(Element::Line { queue, is_host: true }, on_a_line(HOST_L1_BPS), 1.0);
+        add(Element::Line { queue, is_host: true }, on_a_line(HOST_L1_BPS), 1.0, 0.0);
     }
     for link in links {
+        let crossing = |offset: i32| {
+            let taken = link.cross.iter().map(|cross| most_bps(cross, offset));
+            taken.sum::<f64>() / (8.0 * charged(frame_bytes, offset))
+        };
         if let Some(rate) = link.line_rate {
             let queue = link.queue.unwrap_or_default();
-            add(Element::Line { queue, is_host: false }, on_a_line(bps(rate)), 1.0);
+            add(Element::Line { queue, is_host: false }, on_a_line(bps(rate)), 1.0, crossing(20));
         }
         if let Some(police) = &link.police {
             let rate = bps(police.profile.cir_l2) + bps(police.profile.eir_l2);
-            let frames_s = rate / (8.0 * charged(frame_bytes, offset_bytes(police.charge)));
-            add(Element::Police(police), frames_s, 1.0);
+            let offset = offset_bytes(police.charge);
+            let frames_s = rate / (8.0 * charged(frame_bytes, offset));
+            add(Element::Police(police), frames_s, 1.0, crossing(offset));
         }
-        add(Element::Chance, f64::INFINITY, 1.0 - loss(link));
+        add(Element::Chance, f64::INFINITY, 1.0 - loss(link), 0.0);
         let copies = link.duplicate.map_or(0.0, |share| share.as_f64());
-        add(Element::Chance, f64::INFINITY, 1.0 + copies);
+        add(Element::Chance, f64::INFINITY, 1.0 + copies, 0.0);
         if let Some(shape) = &link.shape {
             let (offset_bytes, queue) = (shapers_offset_bytes, shape.queue);
             let frames_s = bps(shape.rate) / (8.0 * charged(frame_bytes, offset_bytes));
             let burst_bytes = shape.burst_bytes as f64;
-            add(Element::Shaper { burst_bytes, queue, offset_bytes }, frames_s, 1.0);
+            let element = Element::Shaper { burst_bytes, queue, offset_bytes };
+            add(element, frames_s, 1.0, crossing(offset_bytes));
         }
     }
     stages
+}
+
+/// What others may send, with `offset` bytes more for each frame: one who adapts takes all that he finds.
+fn most_bps(cross: &CrossSpec, offset: i32) -> f64 {
+    let frames_bps = match &cross.pattern {
+        CrossPattern::Constant | CrossPattern::OnOff { .. } => bps(cross.rate_l2),
+        CrossPattern::Tcp { .. } => f64::INFINITY,
+        CrossPattern::Replayed { bytes } => {
+            8e3 * bytes.iter().max().map_or(0.0, |most| f64::from(*most))
+        }
+    };
+    frames_bps * charged(cross.frame_bytes, offset) / f64::from(cross.frame_bytes)
 }
 
 fn limiting(stages: &[Stage<'_>]) -> usize {
@@ -509,7 +542,7 @@ const ASKED: f64 = 0.95;
 /// of RFC 9438 section 5, CUBIC's or Reno's, whichever is larger, carries less than is asked, and a
 /// trial of 2 s meets at least 100 such losses: then it cannot be luck.
 fn passes(network: &Network, ways: [&DirectionFacts; 2], rtt_s: f64) -> Option<bool> {
-    if network.trouble.is_some() {
+    if network.trouble.is_some() || ways.iter().any(|way| way.is_crossed) {
         return None;
     }
     let header_bytes = if network.family == Family::Ipv6 { 40 } else { 20 } + TCP_BYTES;
@@ -588,7 +621,7 @@ fn lost_singly(links: &[LinkSpec]) -> Option<f64> {
 
 /// The link has no random impairment.
 pub(crate) fn is_clean(link: &LinkSpec) -> bool {
-    !loses(link) && !wavers(link) && link.duplicate.is_none()
+    !loses(link) && !wavers(link) && link.duplicate.is_none() && link.cross.is_empty()
 }
 
 /// Frames are lost by chance.

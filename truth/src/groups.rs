@@ -6,13 +6,14 @@ use crate::facts::{DirectionFacts, Facts, Kind, is_clean, loses, wavers};
 use crate::network::Network;
 
 /// The groups in the order of the table.
-pub(crate) const GROUPS: [&str; 20] = [
+pub(crate) const GROUPS: [&str; 21] = [
     "all",
     "clean",
     "loss",
     "jitter",
     "loss and jitter",
     "duplicates",
+    "cross traffic",
     "line",
     "policer",
     "two buckets",
@@ -44,6 +45,7 @@ pub(crate) fn of(network: &Network, facts: &Facts) -> Vec<&'static str> {
         "jitter" => wavering && !lossy,
         "loss and jitter" => lossy && wavering,
         "duplicates" => links().any(|link| link.duplicate.is_some()),
+        "cross traffic" => any(|way| way.is_crossed),
         "line" => any(|way| way.kind() == Kind::Queue),
         "policer" => any(|way| way.kind() == Kind::Policer),
         "two buckets" => any(|way| way.bucket.is_some_and(|bucket| bucket.eir_bps > 0.0)),

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use fp_model::{Direction, Family};
+use fp_model::{Direction, Family, Rate};
 use fp_net::path::{
-    Aqm, Charge, FrameOrder, JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec, PathSpec,
-    PoliceSpec, Probability, QueueLimit, QueueSpec, ReorderSpec, ShapeSpec, TooBigAnswer,
+    Aqm, Charge, CrossPattern, CrossSpec, FrameOrder, JitterDistribution, JitterSpec, LinkSpec,
+    LossSpec, MtuSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ReorderSpec,
+    ShapeSpec, TooBigAnswer,
 };
 use fp_net::sim::{Severity, Trouble};
 use serde_json::{Map, Value, json};
@@ -135,6 +136,7 @@ fn way(link: &LinkSpec) -> Value {
         corrupt,
         mtu,
         queue,
+        cross,
         ..
     } = link;
     let mut keys = Map::new();
@@ -152,6 +154,7 @@ fn way(link: &LinkSpec) -> Value {
     add("jitter", jitter.map(self::jitter));
     add("reorder", reorder.map(self::reorder));
     add("mtu", mtu.map(self::mtu));
+    add("cross", (!cross.is_empty()).then(|| cross.iter().map(crossing).collect()));
     Value::Object(keys)
 }
 
@@ -225,6 +228,20 @@ fn mtu(mtu: MtuSpec) -> Value {
     json!({"bytes": mtu.bytes, "icmp": mtu.too_big == TooBigAnswer::Icmp})
 }
 
+fn crossing(cross: &CrossSpec) -> Value {
+    let mut keys = match &cross.pattern {
+        CrossPattern::Constant => json!({}),
+        CrossPattern::OnOff { on, off } => json!({"on": time(*on), "off": time(*off)}),
+        CrossPattern::Tcp { rtt } => json!({"tcp_rtt": time(*rtt)}),
+        CrossPattern::Replayed { bytes } => json!({"bytes_per_ms": bytes}),
+    };
+    if cross.rate_l2 > Rate::ZERO {
+        keys["rate"] = json!(cross.rate_l2.as_bps());
+    }
+    keys["frame_bytes"] = json!(cross.frame_bytes);
+    keys
+}
+
 /// To the last digit, and without an exponent.
 fn share(probability: Probability) -> Value {
     json!(format!("{}", probability.as_f64()))
@@ -280,6 +297,20 @@ fn described(link: &LinkSpec) -> String {
     words.extend(link.mtu.map(|mtu| {
         let silent = if mtu.too_big == TooBigAnswer::Silence { " silent" } else { "" };
         format!("mtu {}{silent}", mtu.bytes)
+    }));
+    words.extend(link.cross.iter().map(|cross| {
+        let rate = si(cross.rate_l2.as_bps() as f64);
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let how = match &cross.pattern {
+            CrossPattern::Constant => rate,
+            CrossPattern::OnOff { on, off } => format!("{rate} {:.1}:{:.1}ms", ms(*on), ms(*off)),
+            CrossPattern::Tcp { rtt } => format!("{rate} tcp {:.1}ms", ms(*rtt)),
+            CrossPattern::Replayed { bytes } => {
+                let mean = bytes.iter().map(|bytes| f64::from(*bytes)).sum::<f64>() * 8e3;
+                format!("{} replayed", si(mean / bytes.len() as f64))
+            }
+        };
+        format!("crossed by {how} {}B", cross.frame_bytes)
     }));
     words.join(" ")
 }

@@ -101,6 +101,34 @@ pub struct LinkSpec {
     pub priority: Option<PrioritySpec>,
     pub remark: Vec<RemarkSpec>,
     pub outage: Option<OutageSpec>,
+    /// Traffic of others, which comes to this link and leaves it at its end: it shares the queue, the
+    /// line, the policer and the shaper, and the truth counts it apart.
+    pub cross: Vec<CrossSpec>,
+}
+
+/// What somebody else sends across a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrossSpec {
+    pub pattern: CrossPattern,
+    /// That of its sender's line: while it sends, its frames come no faster.
+    pub rate_l2: Rate,
+    /// From destination address to FCS.
+    pub frame_bytes: u32,
+    pub dscp: Dscp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CrossPattern {
+    /// Evenly spaced frames.
+    Constant,
+    /// In turns evenly spaced frames and none, both for times that are distributed exponentially
+    /// with these means.
+    OnOff { on: Duration, off: Duration },
+    /// A transfer without an end by TCP, which fills what it finds free; its round trip without the
+    /// link's queue.
+    Tcp { rtt: Duration },
+    /// These bytes in each millisecond, over and over again; the rate is without meaning.
+    Replayed { bytes: Vec<u32> },
 }
 
 /// A bandwidth profile that is enforced.

@@ -7,10 +7,10 @@ use fp_model::{Dscp, Rate, Time};
 use fp_net::link::{Count, Frame, Output, Tally, Way};
 use fp_net::meter::{BandwidthProfileSpec, ColourMode, Coupling};
 use fp_net::path::{
-    Aqm, Charge, ClassPoliceSpec, ColourMap, DrrClass, Exceed, FrameOrder, GilbertElliott,
-    JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec, OutageSpec, PoliceSpec,
-    PrioritySpec, Probability, QueueLimit, QueueSpec, RemarkSpec, ReorderSpec, ShapeSpec,
-    TooBigAnswer,
+    Aqm, Charge, ClassPoliceSpec, ColourMap, CrossPattern, CrossSpec, DrrClass, Exceed, FrameOrder,
+    GilbertElliott, JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec, OutageSpec,
+    PoliceSpec, PrioritySpec, Probability, QueueLimit, QueueSpec, RemarkSpec, ReorderSpec,
+    ShapeSpec, TooBigAnswer,
 };
 use proptest::option::of;
 use proptest::prelude::*;
@@ -149,8 +149,28 @@ fn orderly_link() -> impl Strategy<Value = LinkSpec> {
             priority: None,
             remark: remark.into_iter().collect(),
             outage,
+            cross: Vec::new(),
         }
     })
+}
+
+/// Others, who are never faster than the slowest line or shaper: none starves beside them.
+fn cross() -> impl Strategy<Value = CrossSpec> {
+    let ms = || (1_u64..20).prop_map(Duration::from_millis);
+    let pattern = prop_oneof![
+        Just(CrossPattern::Constant),
+        (ms(), ms()).prop_map(|(on, off)| CrossPattern::OnOff { on, off }),
+        ms().prop_map(|rtt| CrossPattern::Tcp { rtt }),
+        prop::collection::vec(0_u32..100, 1..20).prop_map(|bytes| CrossPattern::Replayed { bytes }),
+    ];
+    (pattern, 10_000_u64..300_000, 64_u32..1519, dscp()).prop_map(
+        |(pattern, rate, frame_bytes, dscp)| CrossSpec {
+            pattern,
+            rate_l2: Rate::bps(rate),
+            frame_bytes,
+            dscp,
+        },
+    )
 }
 
 fn any_link() -> impl Strategy<Value = LinkSpec> {
@@ -160,11 +180,12 @@ fn any_link() -> impl Strategy<Value = LinkSpec> {
         distribution: JitterDistribution::Normal(sigma),
         order: FrameOrder::Free,
     });
-    (orderly_link(), of(reorder), of(priority()), of(free)).prop_map(
-        |(link, reorder, priority, free)| LinkSpec {
+    (orderly_link(), of(reorder), of(priority()), of(free), of(cross())).prop_map(
+        |(link, reorder, priority, free, cross)| LinkSpec {
             reorder,
             priority,
             jitter: free.or(link.jitter),
+            cross: cross.into_iter().collect(),
             ..link
         },
     )
@@ -201,18 +222,25 @@ fn send(way: &mut Way<usize>, traffic: &[Sent], polling: bool) -> Vec<Output<usi
     outputs
 }
 
-/// All that is still to come; every second poll has a frame or brings the next time nearer.
-fn drain(way: &mut Way<usize>, outputs: &mut Vec<Output<usize>>) {
+/// All that is still to come, whatever others go on to send, and when the last of it came; every second
+/// poll has a frame or brings the next time nearer.
+fn drain(way: &mut Way<usize>, outputs: &mut Vec<Output<usize>>) -> Time {
     let mut idle_polls = 0;
+    let mut polled = Time::ZERO;
     while let Some(now) = way.poll_timeout() {
+        polled = now;
         let before = outputs.len();
         while let Some(output) = way.poll(now) {
             assert!(output.at() <= now, "nothing comes before it is due");
             outputs.push(output);
         }
         idle_polls = if outputs.len() == before { idle_polls + 1 } else { 0 };
+        if idle_polls > 0 && way.truth().total.in_flight == Count::default() {
+            break;
+        }
         assert!(idle_polls < 1000, "polling at {now:?} gets nowhere");
     }
+    polled
 }
 
 fn check_conservation(tally: &Tally) {
@@ -277,10 +305,12 @@ proptest! {
     ) {
         let mut eager = Way::new(&links, seed);
         let mut eagerly = send(&mut eager, &traffic, true);
-        drain(&mut eager, &mut eagerly);
+        let sent: Duration = traffic.iter().map(|sent| sent.gap).sum();
+        let end = drain(&mut eager, &mut eagerly).max(Time::ZERO + sent);
+        prop_assert_eq!(eager.poll(end), None);
         let mut lazy = Way::new(&links, seed);
         let mut lazily = send(&mut lazy, &traffic, false);
-        lazily.extend(std::iter::from_fn(|| lazy.poll(Time::from_nanos(u64::MAX))));
+        lazily.extend(std::iter::from_fn(|| lazy.poll(end)));
         prop_assert_eq!(eagerly, lazily);
         prop_assert_eq!(eager.truth(), lazy.truth());
     }

@@ -78,7 +78,7 @@ fn may_fail(
         Method::Burst => way.loss > 0.0 && !reasons(&ran.document).any(blames),
         _ => !network.links(direction).iter().all(is_clean),
     };
-    is_impaired || !way.carries_bursts
+    is_impaired || way.is_crossed || !way.carries_bursts
 }
 
 fn verdict(ran: &Ran, is_as_sold: bool, may_pass: bool, may_fail: bool) -> Figure {

@@ -150,7 +150,7 @@ fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
 fn no_policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let sent_bytes = number(step, "sent_bytes").unwrap_or(0.0);
     let frame_bytes = f64::from(way.frame_bytes);
-    let loss = Said::of(step, "loss_percent").map(|said| lost_at_any_rate(said, way.loss));
+    let loss = Said::of(step, "loss_percent").map(|said| lost_at_any_rate(said, way));
     let kind = match way.bucket {
         Some(bucket) if way.kinds == [Kind::Policer] => {
             let passes = passed_at_once(&bucket, frame_bytes);

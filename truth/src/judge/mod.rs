@@ -40,7 +40,7 @@ mod transfers;
 use fp_model::Direction;
 use serde_json::Value;
 
-use crate::facts::Facts;
+use crate::facts::{DirectionFacts, Facts};
 use crate::method::Method;
 use crate::network::{Network, si};
 use crate::run::Ran;
@@ -278,16 +278,19 @@ impl Figure {
 }
 
 /// A share of frames lost whatever the rate is, in percent: near the truth, or with an interval that
-/// holds it.
-fn lost_at_any_rate(said: Said, truth: f64) -> Figure {
+/// holds it. What is lost to others' traffic is lost at any rate, too, but how much that is depends on
+/// them.
+fn lost_at_any_rate(said: Said, way: &DirectionFacts) -> Figure {
     const GRAIN_PERCENT: f64 = 0.5;
-    let truth = 100.0 * truth;
+    let truth = 100.0 * way.loss;
     let is_near = said.value.is_some_and(|percent| {
         (percent - truth).abs() <= GRAIN_PERCENT
             || (percent <= 2.0 * truth && truth <= 2.0 * percent)
     });
     let holds = said.interval.is_some_and(|[least, most]| least <= truth && truth <= most);
-    Figure::of("loss", is_near || holds, format!("{} % said, {truth:.3} % true", said.text()))
+    let text = format!("{} % said, {truth:.3} % true", said.text());
+    let more = said.value.is_some_and(|percent| percent >= truth);
+    Figure::of("loss", is_near || holds || way.is_crossed && more, text)
 }
 
 /// What was said, if anything was.

@@ -12,7 +12,7 @@ const THROUGHPUT: &str = "throughput";
 /// Where nothing is lost by chance, the throughput is what the path carries: the bucket is drained and
 /// the queue filled before each trial. Where frames are lost at any rate, no rate loses none (RFC 2544
 /// section 26.1), and how many a trial loses is chance: what is found is right unless it is more than
-/// the path carries.
+/// the path carries. So it is where others' traffic comes and goes.
 pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         steps(document, "path_mtu").flat_map(|step| path_mtu(facts, step)).collect();
@@ -37,13 +37,13 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
 
 fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
     let Some(said) = Said::of(step, "rate_fps") else {
-        return match way.loss > 0.0 {
+        return match way.loss > 0.0 || way.is_crossed {
             true => Figure::of(THROUGHPUT, true, "none said, and frames are lost at any rate"),
             false => Figure::unknown(THROUGHPUT, "not said"),
         };
     };
     let right = Right::within(way.frames_s, way.right);
-    if way.loss > 0.0 {
+    if way.loss > 0.0 || way.is_crossed {
         let bound = Right { from: 0.0, ..right };
         return bound.judged(THROUGHPUT, said).bound();
     }

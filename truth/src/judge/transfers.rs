@@ -47,7 +47,8 @@ pub(super) fn path_mtu(facts: &Facts, step: &Value) -> Vec<Figure> {
 }
 
 /// The smallest of many probes lies between the least that jitter allows and its mean. Clocks of
-/// both ends take part in none of it; what a troubled host adds is part of the round trip that it has.
+/// both ends take part in none of it; what a troubled host or others' traffic adds is part of the round
+/// trip.
 /// How long the kernel's routers take is not known.
 pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Option<Figure> {
     const GRAIN_MS: f64 = 0.02;
@@ -56,7 +57,9 @@ pub(super) fn baseline_rtt(network: &Network, facts: &Facts, step: &Value) -> Op
     }
     let said = Said::of(step, "rtt_min_ms")?;
     let [least, mean] = facts.rtt_s.map(|seconds| 1e3 * seconds);
-    let most = if network.trouble.is_some() { f64::INFINITY } else { mean };
+    let is_crossed = facts.download.is_crossed || facts.upload.is_crossed;
+    let waits = network.trouble.is_some() || is_crossed;
+    let most = if waits { f64::INFINITY } else { mean };
     let right = Right { truth: least, from: least, to: most, grain: GRAIN_MS };
     Some(right.judged("baseline RTT", said))
 }
@@ -74,7 +77,7 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
         "queue" | "shaper" | "line" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
         _ => Figure::unknown("kind", truth),
     };
-    let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way.loss));
+    let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way));
     let rate = compared("bottleneck", said, Right::within(way.rate_bps(0), way.right));
     let burst = way.bucket.as_ref().and_then(|bucket| longest_burst(way, bucket, step));
     [rate, kind].into_iter().chain(loss).chain(burst).collect()
@@ -182,15 +185,17 @@ fn cause(network: &Network, facts: &Facts, document: &Value, reason: &Value) -> 
         "throughput_low_delay" => {
             let rtt_s = facts.rtt_s[1];
             let waits = |way: &DirectionFacts| {
-                way.waits_s_per_megabyte * windows_bytes(way, rtt_s) / 1e6 >= BLAMED * rtt_s
+                way.is_crossed
+                    || way.waits_s_per_megabyte * windows_bytes(way, rtt_s) / 1e6 >= BLAMED * rtt_s
             };
             [&facts.download, &facts.upload].into_iter().any(waits)
                 || network.all_links().any(wavers)
         }
         // It is said from 5 % on.
-        "loss_too_high_for_tcp" => {
-            direction.is_none_or(|way| facts.of_direction(way).loss >= 0.025)
-        }
+        "loss_too_high_for_tcp" => direction.is_none_or(|way| {
+            let way = facts.of_direction(way);
+            way.is_crossed || way.loss >= 0.025
+        }),
         _ => return None,
     };
     Some(Figure::of("cause", can_be, format!("'{}' said", text(reason, "/text"))))

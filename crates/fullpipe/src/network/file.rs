@@ -55,6 +55,7 @@ pub(super) struct Way {
     pub(super) priority: Option<Spanned<Priority>>,
     pub(super) remark: Option<Spanned<OneOrMore<Remark>>>,
     pub(super) outage: Option<Spanned<Outage>>,
+    pub(super) cross: Option<Spanned<OneOrMore<Cross>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -201,4 +202,17 @@ pub(super) struct Outage {
     pub(super) start: Text,
     pub(super) lasts: Text,
     pub(super) every: Option<Text>,
+}
+
+/// What others send; which of its keys there are says how.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cross {
+    pub(super) rate: Option<Text>,
+    pub(super) frame_bytes: Option<Text>,
+    pub(super) dscp: Option<Text>,
+    pub(super) on: Option<Text>,
+    pub(super) off: Option<Text>,
+    pub(super) tcp_rtt: Option<Text>,
+    pub(super) bytes_per_ms: Option<Spanned<Vec<Text>>>,
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use fp_model::{Dscp, FlowSpec, PacketLayout, PortRange, Rate};
 use fp_net::meter::{BandwidthProfileSpec, ColourMode, Coupling};
 use fp_net::path::{
-    Aqm, Charge, ClassPoliceSpec, ClassShapeSpec, ColourMap, DrrClass, Exceed, FrameOrder,
-    GatewaySpec, GilbertElliott, JitterDistribution, JitterSpec, LinkSpec, LossSpec, MtuSpec,
-    OutageSpec, PathSpec, PoliceSpec, PrioritySpec, Probability, QueueLimit, QueueSpec, RemarkSpec,
-    ReorderSpec, ShapeSpec, TooBigAnswer,
+    Aqm, Charge, ClassPoliceSpec, ClassShapeSpec, ColourMap, CrossPattern, CrossSpec, DrrClass,
+    Exceed, FrameOrder, GatewaySpec, GilbertElliott, JitterDistribution, JitterSpec, LinkSpec,
+    LossSpec, MtuSpec, OutageSpec, PathSpec, PoliceSpec, PrioritySpec, Probability, QueueLimit,
+    QueueSpec, RemarkSpec, ReorderSpec, ShapeSpec, TooBigAnswer,
 };
 use serde_saphyr::Spanned;
 
@@ -31,6 +31,11 @@ const FULL_FRAME_BYTES: u32 = 1518;
 /// The least that IPv4 asks of a link, RFC 791.
 const LEAST_MTU_BYTES: u64 = 68;
 const MOST_MTU_BYTES: u64 = 65_535;
+const LEAST_FRAME_BYTES: u64 = 64;
+/// Who send across one link.
+const MOST_CROSS: usize = 16;
+/// A line of 1 Tbit/s carries no more.
+const MOST_BYTES_PER_MS: u64 = 125_000_000;
 /// Those that translators give out, where the file does not say.
 const UNPRIVILEGED_PORTS: PortRange = PortRange { first: 1024, last: 65_535 };
 /// How long `reorder` holds a frame back where the file does not say.
@@ -96,6 +101,7 @@ fn link(way: &Spanned<file::Way>) -> Result<LinkSpec, Problem> {
         priority: way.priority.as_ref().map(priority).transpose()?,
         remark: remarks(way.remark.as_ref())?,
         outage: way.outage.as_ref().map(outage).transpose()?,
+        cross: way.cross.as_ref().map_or_else(|| Ok(Vec::new()), |list| crossing(list, largest))?,
     })
 }
 
@@ -349,7 +355,7 @@ fn drr_class(class: &Spanned<file::DrrClass>) -> Result<DrrClass, Problem> {
         (Some(weight), None) => whole(weight, 1..=1000)? * u64::from(FULL_FRAME_BYTES),
         (None, Some(quantum)) => {
             let bytes = size(quantum, MOST_QUEUE_BYTES)?;
-            if bytes < 64 {
+            if bytes < LEAST_FRAME_BYTES {
                 return Err(Problem::with(quantum, "a quantum is at least one frame of 64 bytes"));
             }
             bytes
@@ -479,6 +485,60 @@ fn outage(outage: &Spanned<file::Outage>) -> Result<OutageSpec, Problem> {
         return Err(Problem::with(text, sentence));
     }
     Ok(OutageSpec { start: time(&keys.start)?, lasts, every })
+}
+
+fn crossing(
+    list: &Spanned<OneOrMore<file::Cross>>,
+    largest: LargestFrame,
+) -> Result<Vec<CrossSpec>, Problem> {
+    let senders = OneOrMore::elements(list);
+    if senders.len() > MOST_CROSS {
+        let sentence = format!("at most {MOST_CROSS} send across a link, not {}", senders.len());
+        return Err(Problem::with(list, sentence));
+    }
+    senders.iter().map(|sender| cross(sender, largest)).collect()
+}
+
+fn cross(cross: &Spanned<&file::Cross>, largest: LargestFrame) -> Result<CrossSpec, Problem> {
+    let keys = cross.value;
+    let time = |text: &Text| positive(text, |text| duration(text, MOST_DELAY));
+    let pattern = match (&keys.on, &keys.off, &keys.tcp_rtt, &keys.bytes_per_ms) {
+        (None, None, None, None) => CrossPattern::Constant,
+        (Some(on), Some(off), None, None) => CrossPattern::OnOff { on: time(on)?, off: time(off)? },
+        (None, None, Some(rtt), None) => CrossPattern::Tcp { rtt: time(rtt)? },
+        (None, None, None, Some(list)) => CrossPattern::Replayed { bytes: replayed(list)? },
+        _ => {
+            let sentence = "cross is one of `{rate: 5M}`, `{rate: 50M, on: 20ms, off: 80ms}`, \
+                            `{rate: 1G, tcp_rtt: 20ms}` and `{bytes_per_ms: [3000, 0, 1518]}`";
+            return Err(Problem::with(cross, sentence));
+        }
+    };
+    let rate_l2 = match (&keys.rate, &pattern) {
+        (None, CrossPattern::Replayed { .. }) => Rate::ZERO,
+        (Some(rate), CrossPattern::Replayed { .. }) => {
+            return Err(Problem::with(rate, "bytes_per_ms are a rate already"));
+        }
+        (Some(rate), _) => positive(rate, l2_rate)?,
+        (None, _) => return Err(Problem::with(cross, "cross needs a rate, such as `rate: 5M`")),
+    };
+    let most = u64::from(largest.frame_bytes - largest.tags_bytes);
+    let frame_bytes = match &keys.frame_bytes {
+        None => most,
+        Some(text) => whole(text, LEAST_FRAME_BYTES..=most)?,
+    };
+    let frame_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+    Ok(CrossSpec { pattern, rate_l2, frame_bytes, dscp: optional(keys.dscp.as_ref(), dscp)? })
+}
+
+fn replayed(list: &Spanned<Vec<Text>>) -> Result<Vec<u32>, Problem> {
+    let size = |text: &Text| {
+        size(text, MOST_BYTES_PER_MS).map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX))
+    };
+    let bytes = list.value.iter().map(size).collect::<Result<Vec<_>, _>>()?;
+    if bytes.iter().all(|bytes| *bytes == 0) {
+        return Err(Problem::with(list, "in some millisecond there are bytes"));
+    }
+    Ok(bytes)
 }
 
 /// The only value of something that may have several, where it stands.

@@ -7,8 +7,8 @@ use fp_model::{Dscp, PortRange, Rate, Time};
 use fp_net::link::{Frame, Output, Way};
 use fp_net::meter::{ColourMode, Coupling};
 use fp_net::path::{
-    Aqm, Charge, Exceed, FrameOrder, JitterDistribution, LinkSpec, LossSpec, OutageSpec,
-    PrioritySpec, Probability, QueueLimit, TooBigAnswer,
+    Aqm, Charge, CrossPattern, CrossSpec, Exceed, FrameOrder, JitterDistribution, LinkSpec,
+    LossSpec, OutageSpec, PrioritySpec, Probability, QueueLimit, TooBigAnswer,
 };
 
 use super::*;
@@ -81,6 +81,7 @@ fn what_is_wrong_by_its_keys_fits_neither_parser_nor_schema() {
         ("bytes: 1500, ", ""),
         ("to: be", "into: be"),
         ("lasts: 1s, ", ""),
+        ("tcp_rtt: 20ms", "tcp: 20ms"),
         ("near_to_far: &way", "to_far: &way"),
     ];
     for (from, to) in changes {
@@ -109,6 +110,7 @@ fn the_schema_has_the_keys_of_the_parser() {
         ("drr: [", "priority"),
         ("from: [cs1]", "remark"),
         ("start: 10s", "outage"),
+        ("rate: 5M, frame_bytes", "cross"),
     ];
     schema::expect_keys(SCHEMA, every_key(), &places, parse);
 }
@@ -137,11 +139,13 @@ fn the_example_with_every_key_is_a_network() {
         priority: Some(_),
         remark,
         outage: Some(_),
+        cross,
     } = &path.near_to_far[0]
     else {
         panic!("a key is missing")
     };
-    assert_eq!((remark.len(), police_classes.len(), shape_classes.len()), (2, 1, 1));
+    let lists = [remark.len(), police_classes.len(), shape_classes.len(), cross.len()];
+    assert_eq!(lists, [2, 1, 1, 4]);
 }
 
 #[test]
@@ -368,6 +372,31 @@ fn remarking_takes_one_rule_or_several() {
 }
 
 #[test]
+fn others_send_in_one_of_four_ways() {
+    let cross = |keys: &str| link(&format!("cross: {keys}")).cross;
+    let of = |pattern, rate, frame_bytes, dscp| CrossSpec {
+        pattern,
+        rate_l2: Rate::mbps(rate),
+        frame_bytes,
+        dscp,
+    };
+    let ms = Duration::from_millis;
+    let best_effort = Dscp::BEST_EFFORT;
+    assert_eq!(
+        cross("[{rate: 5M, frame_bytes: 64, dscp: 8}, {rate: 50M, on: 20ms, off: 80ms}]"),
+        [
+            of(CrossPattern::Constant, 5, 64, Dscp::new(8).unwrap()),
+            of(CrossPattern::OnOff { on: ms(20), off: ms(80) }, 50, 1518, best_effort),
+        ]
+    );
+    let tcp = of(CrossPattern::Tcp { rtt: ms(20) }, 1000, 1518, best_effort);
+    assert_eq!(cross("{rate: 1G, tcp_rtt: 20ms}"), [tcp]);
+    let bytes = vec![3000, 0, 64_000];
+    let replayed = of(CrossPattern::Replayed { bytes }, 0, 1518, best_effort);
+    assert_eq!(cross("{bytes_per_ms: [3000, 0, 64K]}"), [replayed]);
+}
+
+#[test]
 fn an_outage_may_return() {
     let every = Some(Duration::from_secs(60));
     assert_eq!(
@@ -381,7 +410,7 @@ fn an_outage_may_return() {
 }
 
 /// Wrong keys of a link, where in the file it is said, and what.
-const WRONG_LINKS: [(&str, &str); 36] = [
+const WRONG_LINKS: [(&str, &str); 42] = [
     (
         "lin_rate: 1G",
         "5:7: unknown key `lin_rate`: did you mean `line_rate`? allowed are line_rate, ",
@@ -446,6 +475,15 @@ const WRONG_LINKS: [(&str, &str); 36] = [
         "outage: {start: 1s, lasts: 2s, every: 2s}",
         "5:45: outages that come before the last one ended",
     ),
+    ("cross: {rate: 5M, on: 20ms}", "5:14: cross is one of `{rate: 5M}`, `{rate: 50M, on:"),
+    ("cross: {on: 20ms, off: 80ms}", "5:14: cross needs a rate, such as `rate: 5M`"),
+    ("cross: {rate: 0}", "5:21: `0`: must be more than zero"),
+    (
+        "cross: {rate: 5M, frame_bytes: 2000}",
+        "5:38: `2000`: must be a whole number from 64 to 1518",
+    ),
+    ("cross: {bytes_per_ms: [0, 0]}", "5:29: in some millisecond there are bytes"),
+    ("cross: {bytes_per_ms: [1], rate: 5M}", "5:40: bytes_per_ms are a rate already"),
     ("shape: {rate: 1M, burst: 1K}", "5:32: burst of 1000 bytes is less than the largest frame"),
     ("delay: 1ms\ndelay: 2ms", "6:7: the key `delay` is here a second time"),
 ];

@@ -5,6 +5,8 @@
 //!                                                  → [queue → shaper] → delay, jitter, reordering
 //! ```
 //!
+//! The frames of others come to the queue, and leave behind the shaper.
+//!
 //! A line of 1 Gbit/s with a policer of 40 Mbit/s is a metro Ethernet port: the policer sees a
 //! frame when its last bit has crossed the line. A line of 20 Mbit/s with a queue of a megabyte in
 //! front of it is a home router with a bloated buffer.
@@ -15,12 +17,13 @@ use core::time::Duration;
 
 use fp_model::{Dscp, PacketLayout, Time};
 
+use super::cross::{Cross, CrossFrame, From};
 use super::gate::Gate;
 use super::impair::Impairments;
 use super::queue::{Departure, Station};
 use super::transit::Transit;
-use super::truth::{Cause, Tallies};
-use super::{Output, Parcel};
+use super::truth::{Cause, Tallies, Whose};
+use super::{Frame, Output, Parcel};
 use crate::meter::{BandwidthProfile, Colour};
 use crate::path::{
     ClassPoliceSpec, ClassShapeSpec, Exceed, LinkSpec, MtuSpec, OutageSpec, PoliceSpec,
@@ -34,13 +37,35 @@ pub(crate) struct Hop<T> {
     outage: Option<OutageSpec>,
     up_since: Time,
     mtu: Option<MtuSpec>,
-    line: Option<Station<T>>,
+    cross: Cross,
+    line: Option<Station<Body<T>>>,
     policers: Policers,
     impairments: Impairments,
-    shapers: Shapers<T>,
+    shapers: Shapers<Body<T>>,
+    /// Frames of the path's own that wait for the line or a shaper.
+    waiting: usize,
     transit: Transit<T>,
     tallies: Tallies,
 }
+
+/// What shares a link's queues.
+#[derive(Clone, Debug)]
+enum Body<T> {
+    Own(T),
+    Others(From),
+}
+
+impl<T> Parcel<Body<T>> {
+    const fn whose(&self) -> Whose {
+        match self.frame.body {
+            Body::Own(_) => Whose::Own(self.entered_as),
+            Body::Others(_) => Whose::Others,
+        }
+    }
+}
+
+/// Traffic of others is carried forward at least so often, so that it never takes long at once.
+const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
 impl<T: Clone> Hop<T> {
     pub(crate) fn new(link: &LinkSpec, seed: u64, index: usize) -> Self {
@@ -57,10 +82,12 @@ impl<T: Clone> Hop<T> {
             outage: link.outage,
             up_since: Time::ZERO,
             mtu: link.mtu,
+            cross: Cross::new(&link.cross, seed, index),
             line,
             policers: Policers::new(link),
             impairments: Impairments::new(link, seed, index),
             shapers: Shapers::new(link, shaper_priority),
+            waiting: 0,
             transit: Transit::new(link, seed, index),
             tallies: Tallies::new(),
         }
@@ -68,6 +95,7 @@ impl<T: Clone> Hop<T> {
 
     pub(crate) fn come_up(&mut self, now: Time) {
         self.up_since = now;
+        self.cross.come_up(now);
     }
 
     /// A frame enters at `now`; what comes back is an answer to its sender.
@@ -75,82 +103,110 @@ impl<T: Clone> Hop<T> {
         self.advance(now);
         parcel.tags_bytes = self.tags_bytes;
         let frame_bytes = parcel.frame.frame_bytes;
-        let tally = self.tallies.of(parcel.entered_as);
-        tally.offered.add(frame_bytes);
+        let whose = Whose::Own(parcel.entered_as);
+        self.tallies.of(whose).offered.add(frame_bytes);
         if let Some(table) = &self.remark {
             let dscp = table[usize::from(parcel.frame.dscp.code_point())];
-            mark(&mut parcel, dscp, &mut self.tallies);
+            mark(&mut parcel.frame, whose, dscp, &mut self.tallies);
         }
-        if self.outage.is_some_and(|outage| outage.covers(now.since(self.up_since))) {
-            self.drop(&parcel, Cause::Outage);
+        if self.is_down(now) {
+            self.tallies.of(whose).drop(Cause::Outage, frame_bytes);
             return None;
         }
         if let Some(mtu) = self.mtu
             && frame_bytes > mtu.frame_bytes()
         {
-            self.drop(&parcel, Cause::Mtu);
+            self.tallies.of(whose).drop(Cause::Mtu, frame_bytes);
             return answer(now, mtu, parcel);
         }
-        self.send(now, parcel);
+        self.waiting += 1;
+        let (body, parcel) = parcel.apart();
+        self.send(now, parcel.with(Body::Own(body)));
         None
+    }
+
+    fn is_down(&self, now: Time) -> bool {
+        self.outage.is_some_and(|outage| outage.covers(now.since(self.up_since)))
     }
 
     /// Everything up to `now` happens.
     pub(crate) fn advance(&mut self, now: Time) {
+        while let Some(frame) = self.cross.take(now) {
+            self.advance_stations(frame.at);
+            self.on_cross(frame);
+        }
+        self.advance_stations(now);
+    }
+
+    fn on_cross(&mut self, frame: CrossFrame) {
+        let CrossFrame { from, at, frame_bytes, dscp } = frame;
+        self.tallies.of(Whose::Others).offered.add(frame_bytes);
+        let frame = Frame { frame_bytes, dscp, body: Body::Others(from) };
+        let parcel = Parcel { tags_bytes: self.tags_bytes, ..Parcel::new(frame) };
+        if self.is_down(at) {
+            self.drop(at, &parcel, Cause::Outage);
+        } else {
+            self.send(at, parcel);
+        }
+    }
+
+    fn advance_stations(&mut self, now: Time) {
         while let Some(Departure { at, parcel, dropped }) =
             self.line.as_mut().and_then(|line| line.depart(now))
         {
             match dropped {
-                Some(cause) => self.drop(&parcel, cause),
+                Some(cause) => self.drop(at, &parcel, cause),
                 None => self.on_line_crossed(at, parcel),
             }
         }
         self.advance_shapers(now);
     }
 
-    fn send(&mut self, now: Time, parcel: Parcel<T>) {
+    fn send(&mut self, now: Time, parcel: Parcel<Body<T>>) {
         match &mut self.line {
             None => self.on_line_crossed(now, parcel),
             Some(line) => {
                 if let Err(parcel) = line.offer(now, parcel) {
-                    self.drop(&parcel, Cause::Queue);
+                    self.drop(now, &parcel, Cause::Queue);
                 }
             }
         }
     }
 
     /// A frame's last bit has crossed the line at `now`.
-    fn on_line_crossed(&mut self, now: Time, mut parcel: Parcel<T>) {
+    fn on_line_crossed(&mut self, now: Time, mut parcel: Parcel<Body<T>>) {
+        let whose = parcel.whose();
         if let Some(policer) = self.policers.of(parcel.frame.dscp)
             && policer.police(now, &mut parcel, &mut self.tallies) == Verdict::Drop
         {
-            self.drop(&parcel, Cause::Police);
+            self.drop(now, &parcel, Cause::Police);
             return;
         }
         let fate = self.impairments.next_fate();
         if fate.lost {
-            self.drop(&parcel, Cause::Loss);
+            self.drop(now, &parcel, Cause::Loss);
             return;
         }
-        let (frame_bytes, entered_as) = (parcel.frame.frame_bytes, parcel.entered_as);
+        let frame_bytes = parcel.frame.frame_bytes;
         if fate.corrupted {
             parcel.corrupt = true;
-            self.tallies.of(entered_as).corrupted.add(frame_bytes);
+            self.tallies.of(whose).corrupted.add(frame_bytes);
         }
-        if fate.duplicated {
-            self.tallies.of(entered_as).duplicated.add(frame_bytes);
+        if fate.duplicated && whose != Whose::Others {
+            self.tallies.of(whose).duplicated.add(frame_bytes);
+            self.waiting += 1;
             self.shape(now, parcel.clone());
         }
         self.shape(now, parcel);
     }
 
-    fn shape(&mut self, now: Time, parcel: Parcel<T>) {
+    fn shape(&mut self, now: Time, parcel: Parcel<Body<T>>) {
         self.advance_shapers(now);
         match self.shapers.of(parcel.frame.dscp) {
-            None => self.transit.enter(now, parcel),
+            None => self.leave(now, parcel),
             Some(shaper) => {
                 if let Err(parcel) = shaper.offer(now, parcel) {
-                    self.drop(&parcel, Cause::Queue);
+                    self.drop(now, &parcel, Cause::Queue);
                 }
             }
         }
@@ -159,19 +215,41 @@ impl<T: Clone> Hop<T> {
     fn advance_shapers(&mut self, now: Time) {
         while let Some(Departure { at, parcel, dropped }) = self.shapers.depart(now) {
             match dropped {
-                Some(cause) => self.drop(&parcel, cause),
-                None => self.transit.enter(at, parcel),
+                Some(cause) => self.drop(at, &parcel, cause),
+                None => self.leave(at, parcel),
+            }
+        }
+    }
+
+    /// A frame is through all of the link but its length.
+    fn leave(&mut self, now: Time, parcel: Parcel<Body<T>>) {
+        let (body, parcel) = parcel.apart();
+        match body {
+            Body::Own(body) => {
+                self.waiting -= 1;
+                self.transit.enter(now, parcel.with(body));
+            }
+            Body::Others(from) => {
+                self.tallies.of(Whose::Others).passed.add(parcel.frame.frame_bytes);
+                self.cross.passed(from, now);
             }
         }
     }
 
     /// When the next frame will have crossed the link, as far as is known now: none is earlier.
     pub(crate) fn next_out(&self) -> Option<Time> {
-        let of_line = self.line.as_ref().and_then(Station::next_out);
         let least_delay = self.transit.least_delay();
-        let waiting = of_line.into_iter().chain(self.shapers.next_out());
-        let waiting = waiting.map(|out| out + least_delay);
-        waiting.chain(self.transit.next_due()).min()
+        let waiting = (self.waiting > 0).then(|| {
+            let of_line = self.line.as_ref().and_then(Station::next_out);
+            of_line.into_iter().chain(self.shapers.next_out()).min()
+        });
+        let waiting = waiting.flatten().map(|out| out + least_delay);
+        waiting.into_iter().chain(self.transit.next_due()).min()
+    }
+
+    /// When to carry forward at the latest what others send.
+    pub(crate) fn next_look(&self) -> Option<Time> {
+        Some(self.cross.next()? + LOOKS_EVERY)
     }
 
     /// When the next of the frames in transit arrives.
@@ -182,7 +260,7 @@ impl<T: Clone> Hop<T> {
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, Parcel<T>)> {
         let arrival = self.transit.take_due(now)?;
         let frame_bytes = arrival.parcel.frame.frame_bytes;
-        let tally = self.tallies.of(arrival.parcel.entered_as);
+        let tally = self.tallies.of(Whose::Own(arrival.parcel.entered_as));
         tally.passed.add(frame_bytes);
         if arrival.overtaken {
             tally.reordered.add(frame_bytes);
@@ -202,8 +280,12 @@ impl<T: Clone> Hop<T> {
         &self.tallies
     }
 
-    fn drop(&mut self, parcel: &Parcel<T>, cause: Cause) {
-        self.tallies.of(parcel.entered_as).drop(cause, parcel.frame.frame_bytes);
+    fn drop(&mut self, at: Time, parcel: &Parcel<Body<T>>, cause: Cause) {
+        self.tallies.of(parcel.whose()).drop(cause, parcel.frame.frame_bytes);
+        match parcel.frame.body {
+            Body::Own(_) => self.waiting -= 1,
+            Body::Others(from) => self.cross.dropped(from, at),
+        }
     }
 }
 
@@ -214,10 +296,10 @@ fn answer<T>(now: Time, mtu: MtuSpec, parcel: Parcel<T>) -> Option<Output<T>> {
     }
 }
 
-fn mark<T>(parcel: &mut Parcel<T>, dscp: Dscp, tallies: &mut Tallies) {
-    if parcel.frame.dscp != dscp {
-        parcel.frame.dscp = dscp;
-        tallies.of(parcel.entered_as).remarked.add(parcel.frame.frame_bytes);
+fn mark<T>(frame: &mut Frame<T>, whose: Whose, dscp: Dscp, tallies: &mut Tallies) {
+    if frame.dscp != dscp {
+        frame.dscp = dscp;
+        tallies.of(whose).remarked.add(frame.frame_bytes);
     }
 }
 
@@ -315,19 +397,24 @@ impl Policer {
         Self { spec: spec.clone(), meter: BandwidthProfile::new(&spec.profile, Time::ZERO) }
     }
 
-    fn police<T>(&mut self, now: Time, parcel: &mut Parcel<T>, tallies: &mut Tallies) -> Verdict {
-        let frame_bytes = parcel.frame.frame_bytes;
+    fn police<T>(
+        &mut self,
+        now: Time,
+        parcel: &mut Parcel<Body<T>>,
+        tallies: &mut Tallies,
+    ) -> Verdict {
+        let (frame_bytes, whose) = (parcel.frame.frame_bytes, parcel.whose());
         let charged_bytes = self.spec.charge.bytes_of(parcel.tagged_bytes(), parcel.tags_bytes);
         let before = self.spec.colours.colour_of(parcel.frame.dscp);
         match (self.meter.colour(now, charged_bytes, before), self.spec.exceed) {
             (Colour::Green, _) => {}
             (Colour::Yellow, _) => {
-                tallies.of(parcel.entered_as).yellow.add(frame_bytes);
+                tallies.of(whose).yellow.add(frame_bytes);
                 if let Some(dscp) = self.spec.mark_yellow {
-                    mark(parcel, dscp, tallies);
+                    mark(&mut parcel.frame, whose, dscp, tallies);
                 }
             }
-            (Colour::Red, Exceed::Remark(dscp)) => mark(parcel, dscp, tallies),
+            (Colour::Red, Exceed::Remark(dscp)) => mark(&mut parcel.frame, whose, dscp, tallies),
             (Colour::Red, Exceed::Drop) => return Verdict::Drop,
         }
         Verdict::Pass

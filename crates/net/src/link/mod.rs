@@ -5,6 +5,7 @@
 //! times of entry, not on when it is polled.
 
 mod codel;
+mod cross;
 mod gate;
 mod hop;
 mod impair;
@@ -134,7 +135,8 @@ impl<T: Clone> Way<T> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let parcels = self.hops.iter().zip(&self.beyond);
         let due = parcels.filter_map(|(hop, beyond)| Some(hop.next_out()? + *beyond));
-        due.chain(self.answers.front().map(Output::at)).min()
+        let looks = self.hops.iter().filter_map(Hop::next_look);
+        due.chain(looks).chain(self.answers.front().map(Output::at)).min()
     }
 
     pub fn truth(&self) -> Truth {
@@ -172,10 +174,10 @@ fn beyond<T: Clone>(hops: &[Hop<T>]) -> Duration {
     hops.iter().take_while(|hop| !hop.may_answer()).map(Hop::least_delay).sum()
 }
 
-/// A frame inside a way.
+/// A frame inside a way, with one of the path's own as its body or whatever may stand in its place.
 #[derive(Clone, Debug)]
-struct Parcel<T> {
-    frame: Frame<T>,
+struct Parcel<B> {
+    frame: Frame<B>,
     /// The code point with which it entered the path.
     entered_as: Dscp,
     /// Of the VLAN tags that it bears on the link where it is.
@@ -188,8 +190,31 @@ impl<T> Parcel<T> {
         Self { entered_as: frame.dscp, tags_bytes: 0, frame, corrupt: false }
     }
 
+    /// The body, and the frame that it was in.
+    fn apart(self) -> (T, Parcel<()>) {
+        let Self { frame: Frame { frame_bytes, dscp, body }, entered_as, tags_bytes, corrupt } =
+            self;
+        (
+            body,
+            Parcel {
+                frame: Frame { frame_bytes, dscp, body: () },
+                entered_as,
+                tags_bytes,
+                corrupt,
+            },
+        )
+    }
+
     /// From destination address to FCS, as it is on the link.
     const fn tagged_bytes(&self) -> u32 {
         self.frame.frame_bytes + self.tags_bytes
+    }
+}
+
+impl Parcel<()> {
+    fn with<B>(self, body: B) -> Parcel<B> {
+        let Self { frame: Frame { frame_bytes, dscp, body: () }, entered_as, tags_bytes, corrupt } =
+            self;
+        Parcel { frame: Frame { frame_bytes, dscp, body }, entered_as, tags_bytes, corrupt }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Purpose {
     Spells,
     /// What goes wrong with a host.
     Trouble,
+    /// When others send across a link.
+    Cross,
 }
 
 impl Random {

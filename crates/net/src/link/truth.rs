@@ -25,6 +25,9 @@ pub struct Truth {
 pub struct LinkTruth {
     pub total: Tally,
     pub by_dscp: BTreeMap<u8, Tally>,
+    /// Frames of others, which are in none of the sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cross: Option<Tally>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -148,15 +151,29 @@ impl Tally {
 
 /// The tallies of one link by the code point with which frames entered the path.
 #[derive(Clone, Debug)]
-pub(crate) struct Tallies(Box<[Tally; 64]>);
+pub(crate) struct Tallies {
+    own: Box<[Tally; 64]>,
+    cross: Tally,
+}
+
+/// Whose a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The path's, which it entered with this code point.
+    Own(Dscp),
+    Others,
+}
 
 impl Tallies {
     pub(crate) fn new() -> Self {
-        Self(Box::new([Tally::default(); 64]))
+        Self { own: Box::new([Tally::default(); 64]), cross: Tally::default() }
     }
 
-    pub(crate) fn of(&mut self, dscp: Dscp) -> &mut Tally {
-        &mut self.0[usize::from(dscp.code_point())]
+    pub(crate) fn of(&mut self, whose: Whose) -> &mut Tally {
+        match whose {
+            Whose::Own(dscp) => &mut self.own[usize::from(dscp.code_point())],
+            Whose::Others => &mut self.cross,
+        }
     }
 }
 
@@ -165,14 +182,18 @@ impl Truth {
         let through = |dscp: usize| -> Tally {
             let mut sum = Tally::default();
             for link in links {
-                sum.add_events(&link.0[dscp]);
+                sum.add_events(&link.own[dscp]);
             }
-            sum.offered = links.first().map_or_else(Count::default, |link| link.0[dscp].offered);
-            sum.passed = links.last().map_or_else(Count::default, |link| link.0[dscp].passed);
+            sum.offered = links.first().map_or_else(Count::default, |link| link.own[dscp].offered);
+            sum.passed = links.last().map_or_else(Count::default, |link| link.own[dscp].passed);
             sum
         };
-        let LinkTruth { total, by_dscp } = summed(through);
-        let links = links.iter().map(|link| summed(|dscp| link.0[dscp])).collect();
+        let LinkTruth { total, by_dscp, .. } = summed(through);
+        let link = |link: &&Tallies| {
+            let cross = (link.cross != Tally::default()).then(|| link.cross.with_in_flight());
+            LinkTruth { cross, ..summed(|dscp| link.own[dscp]) }
+        };
+        let links = links.iter().map(link).collect();
         Self { total, by_dscp, links }
     }
 }
