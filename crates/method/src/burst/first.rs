@@ -186,7 +186,7 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
                 offset_bytes: charge.offset(),
             }))
         }
-        (Discovered::Unknown { rate_bps }, _) => {
+        (Discovered::Unknown { rate_bps, .. }, _) => {
             Some(First::Open(Open { quiet, bytes_s: Some(bytes_s(*rate_bps)) }))
         }
         (Discovered::NoPolicer { .. }, _) => None,

@@ -39,8 +39,8 @@ pub use plan::{Goal, Plan, PlanError, Ways};
 use port::Port;
 pub(crate) use report::ON_THE_LINE;
 pub use report::{
-    Alone, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, PolicingStep, RateStep,
-    Report, SecondBucket, Step,
+    Alone, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, Passed, PolicingStep,
+    RateStep, Report, SecondBucket, Step,
 };
 
 /// What every Ethernet carries.

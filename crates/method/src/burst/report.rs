@@ -203,7 +203,17 @@ pub enum Discovered {
     Unknown {
         /// Layer 2.
         rate_bps: Bounds,
+        /// What came of two loads that no policer and no queue of one rate explains.
+        contradiction: Option<[Passed; 2]>,
     },
+}
+
+/// What came of frames that were offered faster than they pass; layer 2, bits per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    pub frame_bytes: u32,
+    pub offered_bps: f64,
+    pub passed_bps: Bounds,
 }
 
 impl Discovered {

@@ -260,7 +260,19 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
             );
             ("shaper_found", text)
         }
-        Discovered::Unknown { rate_bps } => {
+        Discovered::Unknown { contradiction: Some(loads), .. } => {
+            let [one, other] = loads.map(|load| {
+                let [passed, offered] = [load.passed_bps.estimate, load.offered_bps];
+                let [passed, offered] = [passed, offered].map(|bps| mbps(Rate::bps(bps as u64)));
+                format!("{passed} of {offered} as {} bytes", load.frame_bytes)
+            });
+            let text = format!(
+                "{direction}: {one} passed, and {other}: neither a policer nor a queue does that; \
+                 others' traffic may share it"
+            );
+            ("limit_contradictory", text)
+        }
+        Discovered::Unknown { rate_bps, contradiction: None } => {
             let text = format!(
                 "{direction}: something limits to about {}, and whether it drops or holds back what \
                  exceeds it cannot be told",

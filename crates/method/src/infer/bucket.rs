@@ -49,6 +49,8 @@ pub(crate) enum Lost {
     Before,
     /// They have taken theirs.
     Behind,
+    /// Each of them has taken its tokens or not.
+    Either,
 }
 
 /// A bucket that explains what became of a train.
@@ -185,7 +187,11 @@ impl Fates {
     /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
     fn pass(&self, frames_s: f64, b: f64, lost: Lost, slack: f64) -> Way {
         let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
-        self.refill(frames_s, |deficit, fate, late| match fate {
+        if lost == Lost::Either {
+            self.pass_either(frames_s, b, slack, &mut way);
+            return way;
+        }
+        self.refill(frames_s, |deficit, fate, late, _| match fate {
             Fate::Arrived => {
                 *deficit += 1.0;
                 way.granted += 1;
@@ -210,14 +216,47 @@ impl Fates {
         way
     }
 
-    /// Shows `meets` each frame with by how late it came, and what a bucket of this rate lacks of being full
-    /// then: what frames take is added to that, and it falls from one to the next.
-    fn refill(&self, frames_s: f64, mut meets: impl FnMut(&mut f64, Fate, f64)) {
+    /// The same with all deficits that there may be: each lost frame makes the greatest one greater and
+    /// leaves the least as it is, each frame that arrives had tokens with all that are left, and each that was
+    /// refused had none with all that are left.
+    fn pass_either(&self, frames_s: f64, b: f64, slack: f64, way: &mut Way) {
+        let mut more = 0.0_f64;
+        self.refill(frames_s, |deficit, fate, late, won| {
+            more = (more - won).max(*deficit);
+            match fate {
+                Fate::Arrived => {
+                    (*deficit, more) = (*deficit + 1.0, more + 1.0);
+                    way.granted += 1;
+                    let most = b + slack + frames_s * late;
+                    way.owed += (*deficit - most).max(0.0);
+                    *deficit = deficit.min(most);
+                    more = more.min(most);
+                    way.least = way.least.max(*deficit - slack);
+                }
+                Fate::Missing if more + 1.0 <= b - slack => {
+                    way.lost += 1;
+                    way.granted += 1;
+                    more += 1.0;
+                }
+                Fate::Missing => {
+                    way.below = way.below.min(more + 1.0 + slack);
+                    *deficit = deficit.max((b - slack - 1.0).min(more));
+                }
+                Fate::Elsewhere => {}
+            }
+        });
+    }
+
+    /// Shows `meets` each frame with by how late it came, what a bucket of this rate lacks of being full then,
+    /// and what it won since the frame before: what frames take is added to that, and it falls from one to the
+    /// next.
+    fn refill(&self, frames_s: f64, mut meets: impl FnMut(&mut f64, Fate, f64, f64)) {
         let (mut deficit, mut before) = (0.0_f64, 0.0);
         for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
-            deficit = (deficit - frames_s * (at - before)).max(0.0);
+            let won = frames_s * (at - before);
+            deficit = (deficit - won).max(0.0);
             before = *at;
-            meets(&mut deficit, *fate, *late);
+            meets(&mut deficit, *fate, *late, won);
         }
     }
 
@@ -301,7 +340,7 @@ impl Fates {
     /// first, less than the second. There is none where the first is greater.
     fn depths(&self, frames_s: f64) -> (f64, f64) {
         let (mut least, mut below) = (0.0_f64, f64::INFINITY);
-        self.refill(frames_s, |deficit, fate, late| match fate {
+        self.refill(frames_s, |deficit, fate, late, _| match fate {
             Fate::Arrived => {
                 *deficit += 1.0;
                 least = least.max(*deficit - frames_s * late);
@@ -336,14 +375,14 @@ impl Fates {
         let mut rate_off = (rates.at_most - rates.at_least) / 2.0;
         let finest = FINEST / self.of.len().max(1) as f64;
         let middle = (rates.at_least + rates.at_most) / 2.0;
-        let mut band = (0.0, 0.0);
+        let (mut band, mut depths) = ((0.0, 0.0), (b, b));
         for turn in 0..TURNS {
             let around = if turn == 0 { middle } else { frames_s };
             band = best(around - rate_off, around + rate_off, finest * middle, |rate| {
                 self.pass(rate, b, lost, slack).costs()
             });
             frames_s = (band.0 + band.1) / 2.0;
-            let depths = best((b - off).max(1.0), b + off, 1e-4, |b| {
+            depths = best((b - off).max(1.0), b + off, 1e-4, |b| {
                 self.pass(frames_s, b, lost, slack).costs()
             });
             b = (depths.0 + depths.1) / 2.0;
@@ -355,7 +394,11 @@ impl Fates {
         let (wider, mut frames) =
             self.as_good(&way, [frames_s, b], [wide, finest * middle], at, (lost, slack));
         band = (band.0.min(wider.0), band.1.max(wider.1));
-        if way.owed == 0.0 && way.below.is_finite() {
+        if lost == Lost::Either {
+            // What one way leaves of the deficits is less than all ways together leave.
+            let (at_least, at_most) = (frames.at_least.min(depths.0), frames.at_most.max(depths.1));
+            frames = Bounds { estimate: (at_least + at_most) / 2.0, at_least, at_most };
+        } else if way.owed == 0.0 && way.below.is_finite() {
             frames.estimate = (way.least + way.below) / 2.0;
         }
         // Frames lost by chance leave open when a bucket has won one: to the distance of two that are sent.
@@ -514,7 +557,12 @@ mod tests {
             before = *at;
             let drawn = number.wrapping_add(1).wrapping_mul(2_654_435_761) >> 7;
             let is_lost = every > 0 && drawn.is_multiple_of(every);
-            if is_lost && lost == Lost::Before || tokens < 1.0 {
+            let is_before = match lost {
+                Lost::Before => true,
+                Lost::Behind => false,
+                Lost::Either => (drawn / every.max(1)).is_multiple_of(2),
+            };
+            if is_lost && is_before || tokens < 1.0 {
                 return Fate::Missing;
             }
             tokens -= 1.0;
@@ -593,6 +641,20 @@ mod tests {
             assert!(right.lost < wrong.lost, "{lost:?} {right:?} {wrong:?}");
             assert!(off(right.frames_s, 2345.6) < 1e-3, "{right:?}");
             assert!(off(right.frames, 123.4) < 0.01, "{right:?}");
+        }
+    }
+
+    #[test]
+    fn a_bucket_with_losses_on_both_sides_is_within_the_interval() {
+        let quiet = Quiet::that_lost(2000.0, 20.0);
+        for bucket in [(3294.0, 42.16), (2345.6, 123.4), (1013.7, 5.3), (823.4, 800.7)] {
+            for frames in [2000, 5000, 20_000] {
+                let fates = train(frames, 1e-4, bucket, 97, Lost::Either);
+                let fit = fates.fit(fates.passes(&quiet), &quiet, Lost::Either, 0.0).unwrap();
+                assert!(fit.is_likely(&quiet), "{fit:?}");
+                assert!(off(fit.frames_s, bucket.0) < 1e-3, "{fit:?}");
+                assert!(off(fit.frames, bucket.1) * bucket.1 < 1.0, "{fit:?} {bucket:?}");
+            }
         }
     }
 

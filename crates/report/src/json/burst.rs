@@ -1,8 +1,8 @@
 //! The steps of a burst test in JSON.
 
 use fp_method::burst::{
-    BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, SecondBucket,
-    Step,
+    BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, Passed, PolicingStep, RateStep,
+    SecondBucket, Step,
 };
 use fp_model::Direction;
 use serde_json::{Value, json};
@@ -155,12 +155,19 @@ fn found(found: &Discovered) -> Value {
             add(&mut fields, self::charge(charge));
             fields
         }
-        Discovered::Unknown { rate_bps } => {
-            let mut fields = json!({"found": "unknown"});
+        Discovered::Unknown { rate_bps, contradiction } => {
+            let loads = contradiction.iter().flatten().map(passed).collect::<Vec<_>>();
+            let mut fields = json!({"found": "unknown", "contradicting_loads": loads});
             add(&mut fields, bounds("rate_bps", Some(rate_bps)));
             fields
         }
     }
+}
+
+fn passed(load: &Passed) -> Value {
+    let mut fields = json!({"frame_bytes": load.frame_bytes, "offered_bps": load.offered_bps});
+    add(&mut fields, bounds("passed_bps", Some(&load.passed_bps)));
+    fields
 }
 
 fn charge(charge: &Charge) -> Value {

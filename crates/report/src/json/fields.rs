@@ -268,11 +268,17 @@ const DISCOVERY: StepFields = StepFields {
         rate_bps_at_least rate_bps_at_most bucket_bytes bucket_bytes_at_least \
         bucket_bytes_at_most delay_ms charged_layer charged_offset_bytes measured_offset_bytes \
         measured_offset_bytes_at_least measured_offset_bytes_at_most",
-    inside: &[(
-        "excess",
-        "dscp eir_bps eir_bps_at_least eir_bps_at_most ebs_bytes ebs_bytes_at_least \
-        ebs_bytes_at_most",
-    )],
+    inside: &[
+        (
+            "excess",
+            "dscp eir_bps eir_bps_at_least eir_bps_at_most ebs_bytes ebs_bytes_at_least \
+            ebs_bytes_at_most",
+        ),
+        (
+            "contradicting_loads.N",
+            "frame_bytes offered_bps passed_bps passed_bps_at_least passed_bps_at_most",
+        ),
+    ],
 };
 
 const POLICER: StepFields = StepFields {

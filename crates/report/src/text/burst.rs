@@ -1,7 +1,7 @@
 //! The screen of a burst test: the tables of the CBS test and the policing test, what was discovered.
 
 use fp_method::burst::{
-    Alone, CbsStep, Charge, Discovered, Discovery, Line, PolicingStep, RateStep, Report,
+    Alone, CbsStep, Charge, Discovered, Discovery, Line, Passed, PolicingStep, RateStep, Report,
     SecondBucket, Step,
 };
 use fp_method::{Bounds, signed};
@@ -167,8 +167,14 @@ fn discovery(out: &mut String, step: &Discovery) {
             let delay = duration(*delay);
             say("queue", format!("frames waited up to {delay}, {loss_percent:.2} % were lost"));
         }
-        Discovered::Unknown { rate_bps } => {
+        Discovered::Unknown { rate_bps, contradiction } => {
             say("a limit", format!("{}, of which kind is not known", rate_between(rate_bps)));
+            for load in contradiction.iter().flatten() {
+                let Passed { frame_bytes, offered_bps, passed_bps } = load;
+                let offered = rate(Rate::bps(*offered_bps as u64));
+                let passed = rate_between(passed_bps);
+                say("passed", format!("{passed} of {offered} (l2) as {frame_bytes} bytes"));
+            }
         }
     }
     let (trials, sending) = (step.trials, duration(step.sending));

@@ -5,6 +5,7 @@
 //! frames and one of short ones, which also tell what a frame is charged. A queue in front of a line
 //! is told from a shaper's by what it lets go at once and by what it counts of a frame.
 
+mod contradiction;
 mod policer;
 mod queue;
 
@@ -274,8 +275,13 @@ impl Look<'_> {
 const OFFSET_GRAIN: f64 = 0.2;
 
 fn unknown(found: &Estimate) -> Discovered {
+    Discovered::Unknown { rate_bps: rate_of(found), contradiction: None }
+}
+
+/// Layer 2.
+fn rate_of(found: &Estimate) -> Bounds {
     let Estimate { bps, at_least, at_most, .. } = *found;
-    Discovered::Unknown { rate_bps: Bounds { estimate: bps, at_least, at_most } }
+    Bounds { estimate: bps, at_least, at_most }
 }
 
 /// A time that was computed, within what may be waited for.

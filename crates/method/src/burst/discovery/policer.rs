@@ -1,21 +1,21 @@
 //! A policer's buckets, by what became of each frame of trains that meet them full.
 
+mod seen;
 mod two;
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{BurstReport, BurstsReport, Dscp, PacketLayout};
+use fp_model::{BurstReport, BurstsReport, PacketLayout};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, arrivals, mean_spacing,
-    settle, spacing_in_runs, unknown,
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, settle, spacing_in_runs,
+    unknown,
 };
-use crate::burst::SecondBucket;
 use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
-use crate::infer::departures::{departures, lateness, unsure};
+use crate::infer::departures::unsure;
 use crate::infer::rate::Kind;
+use seen::{arrival_spacing, excess, fates, marked, waited};
 use two::Train;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
@@ -71,9 +71,9 @@ const DECIDES: f64 = 3.0;
 const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
 
 /// What a train of one length shows.
-struct Measured {
-    frame_bytes: u32,
-    fates: Fates,
+pub(super) struct Measured {
+    pub(super) frame_bytes: u32,
+    pub(super) fates: Fates,
     knee: Knee,
     quiet: Quiet,
     seen: BurstsReport,
@@ -81,6 +81,8 @@ struct Measured {
     fits: [Option<Bucket>; 2],
     /// It takes two buckets to explain the train.
     is_two: bool,
+    /// It takes losses on both sides of the bucket.
+    on_both_sides: bool,
     passes: Bounds,
     /// By how much longer than the first frames the last ones were under way, and three standard
     /// errors of that, in seconds.
@@ -212,6 +214,9 @@ impl Look<'_> {
         short: Option<&Measured>,
         other: Option<&Measured>,
     ) -> Discovered {
+        if long.likely().is_empty() {
+            return unknown(found);
+        }
         let long_bytes = f64::from(self.search.frame_bytes);
         let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
         let charge = short.map_or(Charge { offset_bytes: nothing, layer: None }, |short| {
@@ -238,14 +243,12 @@ impl Look<'_> {
         if !long.was_full && short.is_none_or(|short| !short.was_full) {
             (cbs.at_most, of_one.at_most) = (f64::INFINITY, f64::INFINITY);
         }
-        if long.likely().is_empty() {
-            // What the search found is as good.
-            let search =
-                [found.bps, found.at_least, found.at_most].map(|bps| bps * charged / long_bytes);
-            cir =
-                cir.or(Bounds { estimate: cir.estimate, at_least: search[1], at_most: search[2] });
-        }
         let marked = marked(&long.seen);
+        if let Some(found) = self.contradicted(found, [Some(long), short, other], &charge)
+            && marked.is_empty()
+        {
+            return found;
+        }
         Discovered::Policer {
             cir_bps: cir,
             cbs_bytes: cbs,
@@ -417,9 +420,13 @@ impl Measured {
             seen.bursts.first().map_or((0.0, 0.0), |report| waited(report, knee.frame, quiet));
         let sides = [Lost::Before, Lost::Behind];
         let mut fits = sides.map(|lost| fates.explained(passes, quiet, lost));
+        let is_likely = fits.iter().flatten().any(|fit| fit.is_likely(quiet));
         // Frames that are lost on both sides of one bucket look like two, too.
-        let is_alike = !aim.is_policer || quiet.lost > 0.0;
-        let is_two = !is_alike && !fits.iter().flatten().any(|fit| fit.is_likely(quiet));
+        let on_both_sides = !is_likely && quiet.lost > 0.0;
+        let is_two = !is_likely && quiet.lost == 0.0 && aim.is_policer;
+        if on_both_sides {
+            fits = [fates.explained(passes, quiet, Lost::Either), None];
+        }
         if is_two {
             let slack = OF_TWO + passes.estimate * fates.uneven;
             fits = sides.map(|lost| fates.fit(passes, quiet, lost, slack));
@@ -435,6 +442,7 @@ impl Measured {
             passes,
             waited,
             is_two,
+            on_both_sides,
             pause_s: aim.pause_s,
             line: aim.line,
             was_full,
@@ -491,23 +499,33 @@ impl Measured {
     }
 
     /// Frames in a second.
-    fn rate(&self) -> Bounds {
-        let rates = self.likely().into_iter().map(|fit| fit.frames_s);
-        let rate = rates.reduce(Bounds::or).unwrap_or(self.passes);
+    pub(super) fn rate(&self) -> Bounds {
+        let rate = self.rate_of_fits();
         let sent = 1.0 / self.fates.spacing();
-        // A bucket has less than a frame and what it wins from one to the next when it passes one: with
-        // room for no more it wins nothing in between, and passes one of each few frames at any rate up to
-        // that which passes one of one less.
-        let has_room = self.depth().at_least >= 1.0 + rate.estimate / sent;
+        // With room for no more than a frame a bucket wins nothing from one to the next, and passes one of
+        // each few frames at any rate up to that which passes one of one less.
         let few = libm::ceil(sent / rate.estimate - ROUNDED);
-        if has_room || few < 2.0 {
+        if few < 2.0 || self.rate_with_room().is_some() {
             return rate;
         }
         Bounds { at_most: rate.at_most.max(sent / (few - 1.0)), ..rate }
     }
 
+    fn rate_of_fits(&self) -> Bounds {
+        let rates = self.likely().into_iter().map(|fit| fit.frames_s);
+        rates.reduce(Bounds::or).unwrap_or(self.passes)
+    }
+
+    /// The same, if the bucket has less than a frame and what it wins from one to the next when it passes
+    /// one.
+    pub(super) fn rate_with_room(&self) -> Option<Bounds> {
+        let rate = self.rate_of_fits();
+        let won = rate.estimate * self.fates.spacing();
+        (self.depth().at_least >= 1.0 + won).then_some(rate)
+    }
+
     /// Frames.
-    fn depth(&self) -> Bounds {
+    pub(super) fn depth(&self) -> Bounds {
         let depth = self.depth_of_fits().shifted_up_to(self.on_the_other_side());
         let depth = self.shorter.as_ref().map_or(depth, |shorter| {
             better(depth, shorter.depth.shifted_up_to(shorter.other_side))
@@ -531,91 +549,10 @@ impl Measured {
     fn on_the_other_side(&self) -> f64 {
         let lost = self.knee.frame as f64 - self.knee.arrived;
         match self.fits.map(|fit| fit.is_some_and(|fit| self.is_among_the_likely(&fit))) {
+            _ if self.on_both_sides => 0.0,
             [true, false] => lost,
             [false, true] => -lost,
             [true, true] | [false, false] => 0.0,
         }
     }
-}
-
-/// What became of the frames of a burst, which a line may have sent `slot` seconds apart.
-fn fates(report: &BurstReport, slot: f64, quiet: &Quiet) -> Fates {
-    let left = departures(report);
-    let (of, uneven) = (fates_of(report, None), quiet.range + unsure(report));
-    let fates = Fates { of, late: vec![0.0; left.len()], left, uneven };
-    // What is sent faster than that is spaced by something else.
-    let slot = if slot < fates.spacing() { slot } else { 0.0 };
-    Fates { late: lateness(report, &fates.left, slot), ..fates }
-}
-
-/// The same as the bucket sees it that passes `marked` ones.
-fn fates_of(report: &BurstReport, marked: Option<Dscp>) -> Vec<Fate> {
-    let mut of = vec![Fate::Missing; report.sent_frames as usize];
-    let plain = report.arrived.first().and_then(|run| run.dscp);
-    for run in &report.arrived {
-        let fate = match marked {
-            Some(_) if run.dscp == marked => Fate::Arrived,
-            Some(_) => Fate::Elsewhere,
-            None if run.dscp == plain => Fate::Arrived,
-            None => Fate::Missing,
-        };
-        let frames = run.first as usize..(run.first + run.frames) as usize;
-        if let Some(frames) = of.get_mut(frames) {
-            frames.fill(fate);
-        }
-    }
-    of
-}
-
-/// By how much longer the last third of a burst was under way than what came before its knee.
-fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, f64) {
-    let curve = arrivals(report);
-    let left = departures(report);
-    let mean = |from: u32, to: u32| {
-        let points = curve.iter().filter(|point| (from..to).contains(&point.frame));
-        let delays: Vec<f64> =
-            points.filter_map(|point| Some(point.at - left.get(point.frame as usize)?)).collect();
-        (delays.iter().sum::<f64>() / delays.len().max(1) as f64, delays.len().max(1) as f64)
-    };
-    let first = mean(0, (knee as u32 / 3).max(3));
-    let last = mean(report.sent_frames * 2 / 3, report.sent_frames);
-    let error = quiet.scatter() * libm::sqrt(1.0 / first.1 + 1.0 / last.1);
-    (last.0 - first.0, 3.0 * error + 1e-6)
-}
-
-/// Seconds from one frame to the next, by when those arrived that did.
-fn arrival_spacing(report: &BurstReport) -> Option<f64> {
-    mean_spacing(&arrivals(report))
-}
-
-/// Code points of frames that came marked otherwise than the first of their burst.
-fn marked(seen: &BurstsReport) -> Vec<Dscp> {
-    let mut found = Vec::new();
-    for burst in &seen.bursts {
-        let plain = burst.arrived.first().and_then(|run| run.dscp);
-        for dscp in burst.arrived.iter().filter_map(|run| run.dscp) {
-            if Some(dscp) != plain && !found.contains(&dscp) {
-                found.push(dscp);
-            }
-        }
-    }
-    found
-}
-
-/// The excess bucket, by the frames that it marks.
-fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket> {
-    let dscp = Some(*marked.first()?);
-    let fates = Fates { of: fates_of(long.seen.bursts.first()?, dscp), ..long.fates.clone() };
-    let everything = SecondBucket { rate_bps: None, depth_bytes: None, dscp };
-    if !fates.is_refused(&long.quiet) {
-        return Some(everything);
-    }
-    let Some(fit) = fates.fit(fates.passes(&long.quiet), &long.quiet, Lost::Behind, 0.0) else {
-        return Some(everything);
-    };
-    Some(SecondBucket {
-        rate_bps: Some(fit.frames_s.scaled(8.0 * charged)),
-        depth_bytes: Some(fit.frames.scaled(charged)),
-        dscp,
-    })
 }

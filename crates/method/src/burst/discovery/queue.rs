@@ -3,9 +3,11 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::contradiction::{contradicting, contradiction};
 use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
 use crate::bounds::Bounds;
-use crate::infer::rate::Kind;
+use crate::burst::Passed;
+use crate::infer::rate::{FINE, Kind};
 use crate::infer::train::Train;
 
 /// Frames are offered at this multiple of the rate at which they leave the queue.
@@ -51,6 +53,9 @@ impl Look<'_> {
             let bps = found.bps.min(long.frames_s.estimate * 8.0 * long_bytes);
             return self.policer(&Estimate { bps, ..*found }, quiet);
         }
+        if long.as_ref().is_some_and(|long| !long.lets_wait(found)) {
+            return self.policer(&Estimate { kind: Kind::Unknown, ..*found }, quiet);
+        }
         // A line that is hardly faster than a policer behind it queues what comes so fast.
         if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket()) {
             // What is lost in front of a queue does not fill it.
@@ -77,15 +82,23 @@ impl Look<'_> {
         let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0, 0.0) else {
             return Ok(super::unknown(found));
         };
-        let short_s = long_s * long_bytes / f64::from(short_bytes);
-        let short = self.hold(short_bytes, short_s, FASTER, quiet)?;
+        let times = long_bytes / f64::from(short_bytes);
+        let short = self.hold(short_bytes, times * long_s, FASTER, quiet)?;
         let (Some(long), Some(short)) = (long, short) else { return Ok(super::unknown(found)) };
         // The search knows what comes of the long ones as well.
-        let came = long_s * (1.0 - quiet.loss());
-        let off = came - found.at_least / (8.0 * long_bytes);
-        let known = Bounds { estimate: came, at_least: came - off, at_most: came + off };
+        let (came, least) = (long_s * (1.0 - quiet.loss()), found.at_least / (8.0 * long_bytes));
+        let known = Bounds { estimate: came, at_least: least, at_most: 2.0 * came - least };
+        let loads = [(long_s * FINE, known), (long.offered, long.frames_s)]
+            .map(|(offered, passes)| passed(self.search.frame_bytes, offered, passes));
+        if let Some(found) = contradiction(&loads) {
+            return Ok(found);
+        }
         let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
         let charge = self.charge((f64::from(short_bytes), short.frames_s), (long_bytes, rate));
+        if !self.is_counted_somehow(&charge) {
+            let short = passed(short_bytes, short.offered, short.frames_s);
+            return Ok(contradicting(passed(self.search.frame_bytes, long.offered, rate), short));
+        }
         let counts = |bytes: i32| {
             let offset = charge.offset_bytes;
             (offset.at_least..=offset.at_most).contains(&f64::from(bytes))
@@ -175,10 +188,22 @@ impl Held {
         self.waited < (0.25 * found.delay.as_secs_f64().min(self.may_wait)).min(nothing)
     }
 
+    /// In a queue a frame waits for the one before it: for half as long as that takes, in the mean.
+    fn lets_wait(&self, found: &Estimate) -> bool {
+        let waited = self.waited.max(found.delay.as_secs_f64());
+        waited + waited >= 1.0 / self.frames_s.estimate
+    }
+
     /// More goes at once than out of a line, certainly.
     fn has_bucket(&self) -> bool {
         2.0 * self.frames.at_least - self.frames.estimate > OF_A_LINE
     }
+}
+
+/// Of frames in a second.
+fn passed(frame_bytes: u32, offered: f64, passes: Bounds) -> Passed {
+    let bps = 8.0 * f64::from(frame_bytes);
+    Passed { frame_bytes, offered_bps: offered * bps, passed_bps: passes.scaled(bps) }
 }
 
 /// A bucket of `b` frames that is full when the first one comes has let `b` and the refill since then

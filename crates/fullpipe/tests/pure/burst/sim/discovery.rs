@@ -6,7 +6,8 @@ use fp_method::Bounds;
 use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
-    Charge, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,
+    Charge, CrossPattern, CrossSpec, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability,
+    QueueLimit, QueueSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 use proptest::prelude::*;
@@ -179,4 +180,31 @@ fn a_clean_line_and_a_lossy_one_have_no_policer() {
     let lossy = discover(&path(LinkSpec { loss, ..port(Rate::mbps(100)) }));
     let Discovered::NoPolicer { loss_percent, .. } = lossy.found else { panic!("{lossy:?}") };
     assert!((0.5..1.5).contains(&loss_percent), "{loss_percent}");
+}
+
+/// Others get as many tokens as they have frames, more than their share where those are short: no bucket
+/// explains what comes through.
+#[test]
+fn a_policer_that_others_share_is_not_taken_for_a_smaller_one() {
+    let crossed = |rate, frame_bytes, port_mbps| {
+        let dscp = Dscp::BEST_EFFORT;
+        let cross = CrossSpec { pattern: CrossPattern::Constant, rate_l2: rate, frame_bytes, dscp };
+        let police = Some(PoliceSpec::single_bucket(Rate::mbps(20), 40_000));
+        discover(&path(LinkSpec { police, cross: vec![cross], ..port(Rate::mbps(port_mbps)) }))
+            .found
+    };
+    let mut contradicted = 0;
+    for (rate, frame_bytes) in [(1, 64), (2, 512), (5, 1518), (1, 1518)] {
+        for port_mbps in [100, 1000] {
+            let found = crossed(Rate::mbps(rate), frame_bytes, port_mbps);
+            let Discovered::Unknown { contradiction, .. } = found else { panic!("{found:?}") };
+            if let Some([one, other]) = contradiction {
+                let is_of_one_length = one.frame_bytes == other.frame_bytes;
+                let excluded = one.passed_bps.at_most < other.passed_bps.at_least;
+                assert!(excluded || !is_of_one_length, "{one:?} {other:?}");
+                contradicted += 1;
+            }
+        }
+    }
+    assert!(contradicted >= 4, "{contradicted} of 8");
 }

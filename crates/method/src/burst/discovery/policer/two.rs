@@ -10,9 +10,9 @@
 use alloc::vec::Vec;
 
 use super::super::{Abort, Look, Quiet, SHORT_FRAMES_S, seconds};
+use super::seen::marked;
 use super::{
     Aim, BELOW_THE_LINE, EMPTIES, FASTER, FASTER_LEAST, FRAMES_MAX, Measured, at_most, better,
-    marked,
 };
 use crate::bounds::Bounds;
 use crate::burst::Alone;

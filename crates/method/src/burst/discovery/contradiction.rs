@@ -1,0 +1,114 @@
+//! Answers that explain one load and not another.
+//!
+//! Whatever has one rate passes that of every load above it. Where others share it, their frames and those
+//! offered meet it in turn: the more is offered the more of it passes, and where theirs are shorter, a
+//! bucket that has too few bytes for a long frame has enough for one of theirs. So several loads, and frames
+//! of two lengths, show what is not alone.
+
+use alloc::vec::Vec;
+
+use fp_model::{Layer, PacketLayout};
+
+use super::policer::Measured;
+use super::{Bounds, Charge, Discovered, Estimate, Look, OFFSET_GRAIN, rate_of};
+use crate::burst::Passed;
+use crate::infer::rate::FINE;
+
+/// Tags or labels that a network adds.
+const TAGS_MAX: i32 = 4;
+
+/// `None` where one rate explains what passed of all these loads.
+pub(super) fn contradiction(loads: &[Passed]) -> Option<Discovered> {
+    let by = |of: fn(&Passed) -> f64| {
+        move |one: &&Passed, other: &&Passed| of(one).total_cmp(&of(other))
+    };
+    let least = loads.iter().min_by(by(|load| load.passed_bps.at_most))?;
+    let most = loads.iter().max_by(by(|load| load.passed_bps.at_least))?;
+    let excluded = least.passed_bps.at_most < most.passed_bps.at_least;
+    excluded.then(|| contradicting(*least, *most))
+}
+
+/// No one rate explains what passed of both.
+pub(super) fn contradicting(one: Passed, other: Passed) -> Discovered {
+    Discovered::Unknown {
+        rate_bps: one.passed_bps.or(other.passed_bps),
+        contradiction: Some([one, other]),
+    }
+}
+
+impl Look<'_> {
+    /// Whether frames may be counted with such an offset: in one of the ways that are known, also with tags
+    /// or labels of four bytes that the network adds to them.
+    pub(super) fn is_counted_somehow(&self, charge: &Charge) -> bool {
+        let tag_bytes = PacketLayout::VLAN_TAG_BYTES as i32;
+        let Bounds { at_least, at_most, .. } = charge.offset_bytes;
+        let fits = |bytes: i32| {
+            (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(bytes))
+        };
+        self.layers().into_iter().any(|(layer, bytes)| match layer {
+            Layer::L3 | Layer::L4 => fits(bytes),
+            Layer::L1 | Layer::L2 => (0..=TAGS_MAX).any(|tags| fits(bytes + tags * tag_bytes)),
+        })
+    }
+
+    /// What no policer explains of these trains, the one of long frames first, and of the search before them.
+    pub(super) fn contradicted(
+        &self,
+        found: &Estimate,
+        trains: [Option<&Measured>; 3],
+        charge: &Charge,
+    ) -> Option<Discovered> {
+        match trains {
+            [Some(long), Some(short), _] if !self.is_counted_somehow(charge) => {
+                Some(contradicting(long.passed(), short.passed()))
+            }
+            _ => contradiction(&self.loads(found, trains, charge)),
+        }
+    }
+
+    /// What passed of every load that tells the rate of a bucket with room for more than a frame: a smaller
+    /// one passes one of each few frames.
+    fn loads(
+        &self,
+        found: &Estimate,
+        trains: [Option<&Measured>; 3],
+        charge: &Charge,
+    ) -> Vec<Passed> {
+        let long_bytes = self.search.frame_bytes;
+        let charged = |frame_bytes: u32| charge.charged(f64::from(frame_bytes));
+        let of_train = |train: &Measured| {
+            let is_comparable = train.frame_bytes == long_bytes || charge.layer.is_some();
+            train.rate_with_room().filter(|_| is_comparable)?;
+            let of_longest = |frame_bytes: u32| f64::from(frame_bytes) / charged(frame_bytes);
+            let Passed { offered_bps, passed_bps, .. } = train.passed();
+            let as_long = of_longest(long_bytes) / of_longest(train.frame_bytes);
+            Some(Passed {
+                frame_bytes: long_bytes,
+                offered_bps: as_long * offered_bps,
+                passed_bps: passed_bps.scaled(as_long),
+            })
+        };
+        let trains_depth = trains[0].map(|long| long.depth().at_least);
+        let trains: Vec<Passed> = trains.into_iter().flatten().filter_map(of_train).collect();
+        // The search offers hardly more than passes: from one frame to the next a bucket wins nearly one.
+        let has_room = trains_depth.is_some_and(|depth| depth >= 1.0 + 1.0 / FINE);
+        let search = Passed {
+            frame_bytes: long_bytes,
+            offered_bps: FINE * found.bps,
+            passed_bps: rate_of(found),
+        };
+        if has_room { [&trains[..], &[search]].concat() } else { trains }
+    }
+}
+
+impl Measured {
+    /// What passed of what was offered, by the bucket that explains it.
+    fn passed(&self) -> Passed {
+        let bps = 8.0 * f64::from(self.frame_bytes);
+        Passed {
+            frame_bytes: self.frame_bytes,
+            offered_bps: bps / self.fates.spacing(),
+            passed_bps: self.rate().scaled(bps),
+        }
+    }
+}
