@@ -126,16 +126,19 @@ fn two_share_the_tokens_of_a_policer() {
     assert!(others.dropped.police.frames > 0 && truth.total.dropped.police.frames > 0);
 }
 
-#[test]
-fn a_transfer_by_tcp_fills_the_line_that_it_has_for_itself() {
-    // 20 Mbit/s and 40 ms are 100,000 bytes: with such a queue the line is never idle.
+/// 20 Mbit/s and 40 ms are 100,000 bytes: with such a queue the line is never idle.
+fn crossed_by_tcp() -> LinkSpec {
     let limit = QueueLimit::Bytes(100_000);
-    let link = LinkSpec {
+    LinkSpec {
         line_rate: Some(Rate::mbps(20)),
         queue: Some(QueueSpec { limit, ..QueueSpec::default() }),
         ..crossed(CrossPattern::Tcp { rtt: Duration::from_millis(40) }, Rate::mbps(1000), 1518)
-    };
-    let seen = alone(link, at_ms(60_000));
+    }
+}
+
+#[test]
+fn a_transfer_by_tcp_fills_the_line_that_it_has_for_itself() {
+    let seen = alone(crossed_by_tcp(), at_ms(60_000));
     let most = 20e6 / 8.0 * 60.0 / 1538.0;
     let share = seen.passed.frames as f64 / most;
     assert!((0.97..=1.0).contains(&share), "{share}");
@@ -146,13 +149,7 @@ fn a_transfer_by_tcp_fills_the_line_that_it_has_for_itself() {
 
 #[test]
 fn a_transfer_by_tcp_gives_way_to_what_does_not() {
-    let limit = QueueLimit::Bytes(100_000);
-    let link = LinkSpec {
-        line_rate: Some(Rate::mbps(20)),
-        queue: Some(QueueSpec { limit, ..QueueSpec::default() }),
-        ..crossed(CrossPattern::Tcp { rtt: Duration::from_millis(40) }, Rate::mbps(1000), 1518)
-    };
-    let mut way = Way::new(&[link], 7);
+    let mut way = Way::new(&[crossed_by_tcp()], 7);
     way.come_up(Time::ZERO);
     // Ours: 1,518 bytes each millisecond, which are 12.304 of the 20 Mbit/s.
     (0..60_000_u64).for_each(|ms| {

@@ -36,14 +36,15 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
 }
 
 fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
+    let loses = way.loss > 0.0 || way.is_crossed;
     let Some(said) = Said::of(step, "rate_fps") else {
-        return match way.loss > 0.0 || way.is_crossed {
+        return match loses {
             true => Figure::of(THROUGHPUT, true, "none said, and frames are lost at any rate"),
             false => Figure::unknown(THROUGHPUT, "not said"),
         };
     };
     let right = Right::within(way.frames_s, way.right);
-    if way.loss > 0.0 || way.is_crossed {
+    if loses {
         let bound = Right { from: 0.0, ..right };
         return bound.judged(THROUGHPUT, said).bound();
     }

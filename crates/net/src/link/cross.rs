@@ -42,6 +42,10 @@ impl Cross {
         Self { senders: specs.iter().enumerate().map(sender).collect() }
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.senders.is_empty()
+    }
+
     /// They begin to send.
     pub(crate) fn come_up(&mut self, now: Time) {
         self.senders.iter_mut().for_each(|sender| sender.begin(now));

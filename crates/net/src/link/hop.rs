@@ -64,7 +64,8 @@ impl<T> Parcel<Body<T>> {
     }
 }
 
-/// Traffic of others is carried forward at least so often, so that it never takes long at once.
+/// Behind a long pause all that others sent in it would have to be computed while frames of the path wait:
+/// no pause is longer than this.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
 impl<T: Clone> Hop<T> {
@@ -131,11 +132,18 @@ impl<T: Clone> Hop<T> {
 
     /// Everything up to `now` happens.
     pub(crate) fn advance(&mut self, now: Time) {
+        if !self.cross.is_empty() {
+            self.cross_until(now);
+        }
+        self.advance_stations(now);
+    }
+
+    #[cold]
+    fn cross_until(&mut self, now: Time) {
         while let Some(frame) = self.cross.take(now) {
             self.advance_stations(frame.at);
             self.on_cross(frame);
         }
-        self.advance_stations(now);
     }
 
     fn on_cross(&mut self, frame: CrossFrame) {
@@ -150,6 +158,7 @@ impl<T: Clone> Hop<T> {
         }
     }
 
+    #[inline]
     fn advance_stations(&mut self, now: Time) {
         while let Some(Departure { at, parcel, dropped }) =
             self.line.as_mut().and_then(|line| line.depart(now))
@@ -222,6 +231,7 @@ impl<T: Clone> Hop<T> {
     }
 
     /// A frame is through all of the link but its length.
+    #[inline]
     fn leave(&mut self, now: Time, parcel: Parcel<Body<T>>) {
         let (body, parcel) = parcel.apart();
         match body {
@@ -229,11 +239,14 @@ impl<T: Clone> Hop<T> {
                 self.waiting -= 1;
                 self.transit.enter(now, parcel.with(body));
             }
-            Body::Others(from) => {
-                self.tallies.of(Whose::Others).passed.add(parcel.frame.frame_bytes);
-                self.cross.passed(from, now);
-            }
+            Body::Others(from) => self.crossed(now, from, parcel.frame.frame_bytes),
         }
+    }
+
+    #[cold]
+    fn crossed(&mut self, now: Time, from: From, frame_bytes: u32) {
+        self.tallies.of(Whose::Others).passed.add(frame_bytes);
+        self.cross.passed(from, now);
     }
 
     /// When the next frame will have crossed the link, as far as is known now: none is earlier.
@@ -280,6 +293,7 @@ impl<T: Clone> Hop<T> {
         &self.tallies
     }
 
+    #[inline(never)]
     fn drop(&mut self, at: Time, parcel: &Parcel<Body<T>>, cause: Cause) {
         self.tallies.of(parcel.whose()).drop(cause, parcel.frame.frame_bytes);
         match parcel.frame.body {

@@ -191,6 +191,7 @@ impl<T> Parcel<T> {
     }
 
     /// The body, and the frame that it was in.
+    #[inline]
     fn apart(self) -> (T, Parcel<()>) {
         let Self { frame: Frame { frame_bytes, dscp, body }, entered_as, tags_bytes, corrupt } =
             self;
@@ -212,6 +213,7 @@ impl<T> Parcel<T> {
 }
 
 impl Parcel<()> {
+    #[inline]
     fn with<B>(self, body: B) -> Parcel<B> {
         let Self { frame: Frame { frame_bytes, dscp, body: () }, entered_as, tags_bytes, corrupt } =
             self;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use fp_model::{Layer, PacketLayout};
 
 use super::policer::Measured;
-use super::{Bounds, Charge, Discovered, Estimate, Look, OFFSET_GRAIN, rate_of};
+use super::{Charge, Discovered, Estimate, Look, is_offset, rate_of};
 use crate::burst::Passed;
 use crate::infer::rate::FINE;
 
@@ -41,28 +41,27 @@ impl Look<'_> {
     /// or labels of four bytes that the network adds to them.
     pub(super) fn is_counted_somehow(&self, charge: &Charge) -> bool {
         let tag_bytes = PacketLayout::VLAN_TAG_BYTES as i32;
-        let Bounds { at_least, at_most, .. } = charge.offset_bytes;
-        let fits = |bytes: i32| {
-            (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(bytes))
-        };
+        let fits = |bytes: i32| is_offset(&charge.offset_bytes, bytes);
         self.layers().into_iter().any(|(layer, bytes)| match layer {
             Layer::L3 | Layer::L4 => fits(bytes),
             Layer::L1 | Layer::L2 => (0..=TAGS_MAX).any(|tags| fits(bytes + tags * tag_bytes)),
         })
     }
 
-    /// What no policer explains of these trains, the one of long frames first, and of the search before them.
+    /// What no policer explains of the search and the trains behind it: of long frames, of short ones and of
+    /// either at another rate.
     pub(super) fn contradicted(
         &self,
         found: &Estimate,
-        trains: [Option<&Measured>; 3],
+        long: &Measured,
+        [short, other]: [Option<&Measured>; 2],
         charge: &Charge,
     ) -> Option<Discovered> {
-        match trains {
-            [Some(long), Some(short), _] if !self.is_counted_somehow(charge) => {
+        match short {
+            Some(short) if !self.is_counted_somehow(charge) => {
                 Some(contradicting(long.passed(), short.passed()))
             }
-            _ => contradiction(&self.loads(found, trains, charge)),
+            _ => contradiction(&self.loads(found, long, [short, other], charge)),
         }
     }
 
@@ -71,7 +70,8 @@ impl Look<'_> {
     fn loads(
         &self,
         found: &Estimate,
-        trains: [Option<&Measured>; 3],
+        long: &Measured,
+        others: [Option<&Measured>; 2],
         charge: &Charge,
     ) -> Vec<Passed> {
         let long_bytes = self.search.frame_bytes;
@@ -88,16 +88,15 @@ impl Look<'_> {
                 passed_bps: passed_bps.scaled(as_long),
             })
         };
-        let trains_depth = trains[0].map(|long| long.depth().at_least);
-        let trains: Vec<Passed> = trains.into_iter().flatten().filter_map(of_train).collect();
+        let trains = core::iter::once(long).chain(others.into_iter().flatten());
         // The search offers hardly more than passes: from one frame to the next a bucket wins nearly one.
-        let has_room = trains_depth.is_some_and(|depth| depth >= 1.0 + 1.0 / FINE);
-        let search = Passed {
+        let has_room = long.depth().at_least >= 1.0 + 1.0 / FINE;
+        let search = has_room.then(|| Passed {
             frame_bytes: long_bytes,
             offered_bps: FINE * found.bps,
             passed_bps: rate_of(found),
-        };
-        if has_room { [&trains[..], &[search]].concat() } else { trains }
+        });
+        trains.filter_map(of_train).chain(search).collect()
     }
 }
 

@@ -258,21 +258,25 @@ impl Look<'_> {
         let offset = |short_s: f64, long_s: f64| {
             (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
         };
-        let estimate = offset(short.1.estimate, long.1.estimate);
-        let at_least = offset(short.1.at_most, long.1.at_least);
-        let at_most = offset(short.1.at_least, long.1.at_most);
-        let fits = |(_, bytes): &&(Layer, i32)| {
-            (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(*bytes))
+        let offset_bytes = Bounds {
+            estimate: offset(short.1.estimate, long.1.estimate),
+            at_least: offset(short.1.at_most, long.1.at_least),
+            at_most: offset(short.1.at_least, long.1.at_most),
         };
-        let layers = self.layers();
-        let mut fitting = layers.iter().filter(fits);
-        let layer = fitting.next().copied().filter(|_| fitting.next().is_none());
-        Charge { offset_bytes: Bounds { estimate, at_least, at_most }, layer }
+        let mut fitting =
+            self.layers().into_iter().filter(|(_, bytes)| is_offset(&offset_bytes, *bytes));
+        let layer = fitting.next().filter(|_| fitting.next().is_none());
+        Charge { offset_bytes, layer }
     }
 }
 
 /// Rates are of whole bits and times of whole nanoseconds: an offset is known no better than to this.
 const OFFSET_GRAIN: f64 = 0.2;
+
+fn is_offset(measured: &Bounds, bytes: i32) -> bool {
+    let Bounds { at_least, at_most, .. } = *measured;
+    (at_least - OFFSET_GRAIN..=at_most + OFFSET_GRAIN).contains(&f64::from(bytes))
+}
 
 fn unknown(found: &Estimate) -> Discovered {
     Discovered::Unknown { rate_bps: rate_of(found), contradiction: None }

@@ -244,8 +244,8 @@ impl Look<'_> {
             (cbs.at_most, of_one.at_most) = (f64::INFINITY, f64::INFINITY);
         }
         let marked = marked(&long.seen);
-        if let Some(found) = self.contradicted(found, [Some(long), short, other], &charge)
-            && marked.is_empty()
+        if marked.is_empty()
+            && let Some(found) = self.contradicted(found, long, [short, other], &charge)
         {
             return found;
         }
