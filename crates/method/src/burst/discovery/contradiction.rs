@@ -4,13 +4,17 @@
 //! offered meet it in turn: the more is offered the more of it passes, and where theirs are shorter, a
 //! bucket that has too few bytes for a long frame has enough for one of theirs. So several loads, and frames
 //! of two lengths, show what is not alone.
+//!
+//! Ends and forwarders that are not quite even make rates differ by less than a percent, which is less than
+//! others would have to take for it to matter. Two rates `e` apart put the offset of frames of `S` and `L`
+//! bytes wrong by `e·S·L / (L − S)`, as both cost `f·(L + o)`.
 
 use alloc::vec::Vec;
 
 use fp_model::{Layer, PacketLayout};
 
-use super::policer::Measured;
-use super::{Charge, Discovered, Estimate, Look, is_offset, rate_of};
+use super::policer::{Measured, WIDTH};
+use super::{Bounds, Charge, Discovered, Estimate, Look, is_offset, rate_of};
 use crate::burst::Passed;
 use crate::infer::rate::FINE;
 
@@ -24,8 +28,9 @@ pub(super) fn contradiction(loads: &[Passed]) -> Option<Discovered> {
     };
     let least = loads.iter().min_by(by(|load| load.passed_bps.at_most))?;
     let most = loads.iter().max_by(by(|load| load.passed_bps.at_least))?;
-    let excluded = least.passed_bps.at_most < most.passed_bps.at_least;
-    excluded.then(|| contradicting(*least, *most))
+    let (one, other) = (least.passed_bps, most.passed_bps);
+    let differ = other.estimate - one.estimate > WIDTH * other.estimate;
+    (differ && one.at_most < other.at_least).then(|| contradicting(*least, *most))
 }
 
 /// No one rate explains what passed of both.
@@ -37,11 +42,15 @@ pub(super) fn contradicting(one: Passed, other: Passed) -> Discovered {
 }
 
 impl Look<'_> {
-    /// Whether frames may be counted with such an offset: in one of the ways that are known, also with tags
-    /// or labels of four bytes that the network adds to them.
-    pub(super) fn is_counted_somehow(&self, charge: &Charge) -> bool {
+    /// Whether frames may be counted with an offset like the one that frames of this length and the longest
+    /// show: in one of the ways that are known, also with tags or labels of four bytes that the network adds.
+    pub(super) fn is_counted_somehow(&self, charge: &Charge, short_bytes: u32) -> bool {
         let tag_bytes = PacketLayout::VLAN_TAG_BYTES as i32;
-        let fits = |bytes: i32| is_offset(&charge.offset_bytes, bytes);
+        let [short, long] = [short_bytes, self.search.frame_bytes].map(f64::from);
+        let off = WIDTH * short * long / (long - short);
+        let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
+        let offset = Bounds { estimate, at_least: at_least - off, at_most: at_most + off };
+        let fits = |bytes: i32| is_offset(&offset, bytes);
         self.layers().into_iter().any(|(layer, bytes)| match layer {
             Layer::L3 | Layer::L4 => fits(bytes),
             Layer::L1 | Layer::L2 => (0..=TAGS_MAX).any(|tags| fits(bytes + tags * tag_bytes)),
@@ -58,7 +67,7 @@ impl Look<'_> {
         charge: &Charge,
     ) -> Option<Discovered> {
         match short {
-            Some(short) if !self.is_counted_somehow(charge) => {
+            Some(short) if !self.is_counted_somehow(charge, short.frame_bytes) => {
                 Some(contradicting(long.passed(), short.passed()))
             }
             _ => contradiction(&self.loads(found, long, [short, other], charge)),

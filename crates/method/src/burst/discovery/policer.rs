@@ -30,7 +30,7 @@ const REFILLS: f64 = 100.0;
 const WATCHED_S: f64 = 0.1;
 /// The intervals narrow with the time for which the empty bucket is watched: it is watched longer, once, for
 /// intervals of this share of rate and depth, a quarter of what a test tolerates,
-const WIDTH: f64 = 0.01;
+pub(super) const WIDTH: f64 = 0.01;
 /// and for one of this share of the rate where frames come less evenly than planned.
 const UNEVEN_WIDTH: f64 = 0.002;
 const WATCHED_MAX_S: f64 = 2.0;

@@ -95,7 +95,7 @@ impl Look<'_> {
         }
         let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
         let charge = self.charge((f64::from(short_bytes), short.frames_s), (long_bytes, rate));
-        if !self.is_counted_somehow(&charge) {
+        if !self.is_counted_somehow(&charge, short_bytes) {
             let short = passed(short_bytes, short.offered, short.frames_s);
             return Ok(contradicting(passed(self.search.frame_bytes, long.offered, rate), short));
         }
