@@ -30,6 +30,7 @@
 //! right answer, and so is naming the bucket as it is, but not a bucket that refills at the line's
 //! rate.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use fp_model::{Direction, Family, Rate};
@@ -107,6 +108,9 @@ pub(crate) struct DirectionFacts {
     pub(crate) headroom: f64,
     /// Others send across one of its links.
     pub(crate) is_crossed: bool,
+    /// Delays make more frames come at once than something behind them has room for, long before its rate is
+    /// reached: which rate loses none is chance.
+    pub(crate) is_bunched: bool,
 }
 
 impl DirectionFacts {
@@ -156,6 +160,7 @@ impl DirectionFacts {
             loss: 1.0 - survivors(links),
             headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
             is_crossed: links.iter().any(|link| !link.cross.is_empty()),
+            is_bunched: stages.iter().any(|stage| stage.drops_bunches_of(*frames_s, frame_bytes)),
         }
     }
 
@@ -239,6 +244,8 @@ struct Stage<'a> {
     passes: f64,
     /// What others take of it at most, as frames/s.
     crossing: f64,
+    /// Seconds by which the delays of the frames that reach it differ.
+    uneven_s: f64,
 }
 
 #[derive(Debug)]
@@ -283,6 +290,23 @@ impl Stage<'_> {
         self.frames_s / self.share_before
     }
 
+    /// Whether of `frames_s` frames in a second those that delays make come together find no room: all that
+    /// are due within the time by which delays differ may come at once.
+    fn drops_bunches_of(&self, frames_s: f64, frame_bytes: u32) -> bool {
+        let room = match &self.element {
+            Element::Line { queue, .. } | Element::Shaper { queue, .. } => {
+                1.0 + frames_in(*queue, frame_bytes)
+            }
+            Element::Police(police) => {
+                let profile = &police.profile;
+                (profile.cbs_bytes + profile.ebs_bytes) as f64
+                    / charged(frame_bytes, offset_bytes(police.charge))
+            }
+            Element::Chance => f64::INFINITY,
+        };
+        self.uneven_s > 0.0 && 1.0 + frames_s * self.uneven_s > room
+    }
+
     /// The same, with what others take at most.
     fn left(&self) -> f64 {
         (self.frames_s - self.crossing).max(0.0) / self.share_before
@@ -293,9 +317,10 @@ impl Stage<'_> {
 /// the shaper.
 fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Vec<Stage<'_>> {
     let mut stages = Vec::new();
-    let mut share = 1.0;
+    let (mut share, uneven_s) = (1.0, Cell::new(0.0));
     let mut add = |element, frames_s, passes, crossing| {
-        stages.push(Stage { element, frames_s, share_before: share, passes, crossing });
+        let (share_before, uneven_s) = (share, uneven_s.get());
+        stages.push(Stage { element, frames_s, share_before, passes, crossing, uneven_s });
         share *= passes;
     };
     let on_a_line = |bits: f64| bits / (8.0 * (f64::from(frame_bytes) + ON_THE_LINE_BYTES));
@@ -328,6 +353,7 @@ fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Ve
             let element = Element::Shaper { burst_bytes, queue, offset_bytes };
             add(element, frames_s, 1.0, crossing(offset_bytes));
         }
+        uneven_s.set(uneven_s.get() + 2.0 * most_jitter(link).as_secs_f64());
     }
     stages
 }
@@ -400,11 +426,14 @@ fn queue(element: &Element<'_>, frames_s: f64, frame_bytes: u32) -> (f64, bool) 
     let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = element else {
         return (0.0, false);
     };
-    let frames = match queue.limit {
+    (frames_in(*queue, frame_bytes) / frames_s, queue.aqm != Aqm::Fifo)
+}
+
+fn frames_in(queue: QueueSpec, frame_bytes: u32) -> f64 {
+    match queue.limit {
         QueueLimit::Packets(packets) => packets as f64,
         QueueLimit::Bytes(bytes) => (bytes as f64 / f64::from(frame_bytes)).floor(),
-    };
-    (frames / frames_s, queue.aqm != Aqm::Fifo)
+    }
 }
 
 /// Whether what the bucket holds, as small frames that follow each other as fast as they can, finds room
@@ -418,7 +447,9 @@ fn carries(stages: &[Stage<'_>], bucket: &Bucket, frame_bytes: u32) -> bool {
         let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = stage.element else {
             continue;
         };
+        let bunch_bytes = fastest * stage.uneven_s * f64::from(frame_bytes);
         let waiting_bytes = depth_bytes * (1.0 - stage.frames_s / fastest).max(0.0);
+        let waiting_bytes = waiting_bytes.max(bunch_bytes.min(depth_bytes));
         let has_room = match queue.limit {
             // A frame waits as a whole.
             QueueLimit::Bytes(bytes) => waiting_bytes + f64::from(frame_bytes) <= bytes as f64,
@@ -505,15 +536,19 @@ fn delay_s(links: &[LinkSpec]) -> [f64; 2] {
     let mut least_and_mean = [on_host; 2];
     for link in links {
         let on_line = link.line_rate.map_or(0.0, |rate| PROBE_L1_BITS / bps(rate));
-        let earlier = match link.jitter.map(|jitter| jitter.distribution) {
-            None => Duration::ZERO,
-            Some(JitterDistribution::Uniform(most)) => most,
-            Some(JitterDistribution::Normal(sigma)) => sigma * 4,
-        };
-        least_and_mean[0] += on_line + link.delay.saturating_sub(earlier).as_secs_f64();
+        least_and_mean[0] += on_line + link.delay.saturating_sub(most_jitter(link)).as_secs_f64();
         least_and_mean[1] += on_line + link.delay.as_secs_f64();
     }
     least_and_mean
+}
+
+/// By how much a delay is shorter or longer than the mean, at most.
+fn most_jitter(link: &LinkSpec) -> Duration {
+    match link.jitter.map(|jitter| jitter.distribution) {
+        None => Duration::ZERO,
+        Some(JitterDistribution::Uniform(most)) => most,
+        Some(JitterDistribution::Normal(sigma)) => sigma * 4,
+    }
 }
 
 /// Connections of the test by default.

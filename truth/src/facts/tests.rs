@@ -1,6 +1,6 @@
 //! The truth of networks that can be worked out by hand.
 
-use fp_net::path::{Aqm, GilbertElliott, MtuSpec, Probability};
+use fp_net::path::{Aqm, FrameOrder, GilbertElliott, JitterSpec, MtuSpec, Probability};
 
 use super::*;
 
@@ -35,6 +35,29 @@ fn a_policer_behind_a_faster_line_limits_by_its_cir() {
     assert!(near(bucket.fed_frames_s, 81274.382315), "{bucket:?}");
     assert_eq!((bucket.cir_bps, bucket.cbs_bytes, bucket.eir_bps), (40e6, 64e3, 0.0));
     assert!(near(way.headroom, 81274.382315 / 3293.807642));
+}
+
+/// Of 3,293.8 frames/s those of 2 ms come together at most, which are up to 7.6: a bucket of 16,000 bytes has
+/// room for 10.5 of them, one of 8,000 for 5.3. Delays behind a bucket are no matter of it, and a line has
+/// room for those that wait and one that it sends.
+#[test]
+fn frames_that_delays_bring_together_need_room_for_all_of_them() {
+    let uneven = |link| {
+        let distribution = JitterDistribution::Uniform(Duration::from_millis(1));
+        LinkSpec { jitter: Some(JitterSpec { distribution, order: FrameOrder::Kept }), ..link }
+    };
+    let bucket = |bytes| policed(line(1_000_000_000), 40_000_000, bytes);
+    let is_bunched = |links: &[LinkSpec]| full(links).is_bunched;
+    let first = uneven(line(1_000_000_000));
+    assert!(!is_bunched(&[first.clone(), bucket(16_000)]));
+    assert!(is_bunched(&[first.clone(), bucket(8_000)]));
+    assert!(!is_bunched(&[uneven(bucket(8_000))]));
+    let queued = |packets| {
+        let queue = Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::Fifo });
+        LinkSpec { queue, ..line(50_000_000) }
+    };
+    // 50,000,000 / (8 · 1538) = 4,063.7 frames/s: up to 9.1 come together.
+    assert!(!is_bunched(&[first.clone(), queued(9)]) && is_bunched(&[first, queued(7)]));
 }
 
 /// A line of 8,127.438 frames/s, beside others who send up to 20 Mbit/s of 64 bytes, which are 26.25 on the

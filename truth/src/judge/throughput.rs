@@ -12,7 +12,8 @@ const THROUGHPUT: &str = "throughput";
 /// Where nothing is lost by chance, the throughput is what the path carries: the bucket is drained and
 /// the queue filled before each trial. Where frames are lost at any rate, no rate loses none (RFC 2544
 /// section 26.1), and how many a trial loses is chance: what is found is right unless it is more than
-/// the path carries. So it is where others' traffic comes and goes.
+/// the path carries. So it is where others' traffic comes and goes, and where frames come unevenly to what
+/// has no room for those that come together.
 pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         steps(document, "path_mtu").flat_map(|step| path_mtu(facts, step)).collect();
@@ -36,7 +37,7 @@ pub(super) fn figures(network: &Network, facts: &Facts, document: &Value) -> Vec
 }
 
 fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
-    let loses = way.loss > 0.0 || way.is_crossed;
+    let loses = way.loss > 0.0 || way.is_crossed || way.is_bunched;
     let Some(said) = Said::of(step, "rate_fps") else {
         return match loses {
             true => Figure::of(THROUGHPUT, true, "none said, and frames are lost at any rate"),
