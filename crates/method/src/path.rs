@@ -59,20 +59,17 @@ pub struct BaselineRtt {
     pub by: ProbedBy,
 }
 
-/// A first round trip, only to know how long to wait for the answers of the next steps.
+/// First round trips, only to know how long to wait for the answers of the next steps.
 ///
 /// # Errors
 /// Where the testbed fails, and where nothing comes back.
-pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<Duration, Abort> {
+pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<RttSummary, Abort> {
     let flow = tries(packets, Direction::Upload, SMALL_PACKET_BYTES, (10, INTERVAL));
-    match answers(bed, "reachability", flow, UNKNOWN_RTT)?.rtt {
-        Some(rtt) => Ok(rtt.max),
-        None => Err(Abort::Lost(
-            "no UDP probe came back from the far end: open its UDP ports, \
-             or look for a firewall between the ends"
-                .into(),
-        )),
-    }
+    answers(bed, "reachability", flow, UNKNOWN_RTT)?.rtt.ok_or_else(|| {
+        let text = "no UDP probe came back from the far end: open its UDP ports, \
+                    or look for a firewall between the ends";
+        Abort::Lost(text.into())
+    })
 }
 
 /// Small probes of a path that is to come to rest, or to stay there.

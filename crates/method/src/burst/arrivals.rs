@@ -39,9 +39,10 @@ pub(super) fn arrivals(burst: &BurstReport) -> Vec<Arrival> {
 }
 
 /// Seconds from one frame of a burst to the next, by the arrivals of those that passed: lost ones counted,
-/// unless frames came much more slowly already before the first loss. Then a queue filled up, and
-/// what was lost took no time behind it. No line is faster than frames left.
-pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
+/// unless frames came much more slowly already before the first loss, by more than the `range_s` that
+/// delays of frames differ by. Then a queue filled up, and what was lost took no time behind it. No line is
+/// faster than frames left.
+pub(super) fn spacing(burst: &BurstReport, range_s: f64) -> Option<f64> {
     let curve = arrivals(burst);
     let all = mean_spacing(&curve)?;
     let lossless = curve.partition_point(|arrival| arrival.count == arrival.frame + 1);
@@ -49,7 +50,7 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
     let (first, last) = late.first().zip(late.last())?;
     let longer = last.at - first.at - f64::from(last.frame - first.frame) * all;
     let queued = mean_spacing(late).filter(|slot| *slot > QUEUED_SLOWER * all);
-    let came = queued.filter(|_| longer > QUEUED_S_MIN).unwrap_or(all);
+    let came = queued.filter(|_| longer > QUEUED_S_MIN.max(range_s)).unwrap_or(all);
     Some(came.max(sent_spacing(burst).unwrap_or(0.0))).filter(|slot| *slot > 0.0)
 }
 
@@ -58,7 +59,7 @@ pub(super) fn spacing(burst: &BurstReport) -> Option<f64> {
 /// frames differ by up to `range_s`, independently. Those that overtake each other follow one another by
 /// chance.
 pub(super) fn spacing_in_runs(burst: &BurstReport, range_s: f64) -> Option<f64> {
-    let all = spacing(burst)?;
+    let all = spacing(burst, range_s)?;
     let (mut lasted_s, mut gaps, mut runs) = (0.0, 0.0, 1.0);
     for pair in arrivals(burst).windows(2) {
         let [one, next] = [pair[0], pair[1]];
@@ -151,7 +152,8 @@ mod tests {
     fn what_a_short_queue_drops_takes_no_time_on_its_line() {
         let then = (0..60).map(|place| (5 + 4 * place, 1));
         let burst = thinned(&[(0, 4)].into_iter().chain(then).collect::<Vec<_>>());
-        let [all, in_runs] = [spacing(&burst), spacing_in_runs(&burst, 0.0)].map(Option::unwrap);
+        let [all, in_runs] =
+            [spacing(&burst, 0.0), spacing_in_runs(&burst, 0.0)].map(Option::unwrap);
         assert!((all - 1e-6).abs() < 0.02e-6, "{all}");
         assert!((in_runs - 4e-6).abs() < 1e-9, "{in_runs}");
         // Delays that differ by 10 µs explain as much between four frames.

@@ -53,9 +53,9 @@ const HELD_FRAMES: u64 = 4;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let (rtt, report) = (Duration::ZERO, Report::default());
+    let (rtt, uneven, report) = (Duration::ZERO, Duration::ZERO, Report::default());
     let mut bed = Watched::over(bed).repeating_outages();
-    let mut run = Run { plan, bed: &mut bed, rtt, health: Health::default(), report };
+    let mut run = Run { plan, bed: &mut bed, rtt, uneven, health: Health::default(), report };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;
     report.deviations.sort();
@@ -108,7 +108,8 @@ fn heed_undecided(report: &mut Report) {
 
 fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
     let packets = Packets { family: run.plan.family, dscp: run.plan.dscp };
-    run.rtt = path::rough_rtt(run.bed, packets)?;
+    let rtts = path::rough_rtt(run.bed, packets)?;
+    (run.rtt, run.uneven) = (rtts.max, rtts.max - rtts.min);
     for directions in run.plan.ways.rounds() {
         let lengths = lengths(run, packets, directions)?;
         match run.plan.goal {
@@ -172,6 +173,8 @@ struct Run<'a> {
     plan: &'a Plan,
     bed: &'a mut dyn Testbed,
     rtt: Duration,
+    /// From the shortest round trip to the longest: delays of frames differ by about as much.
+    uneven: Duration,
     health: Health,
     report: Report,
 }

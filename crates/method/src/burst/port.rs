@@ -88,9 +88,10 @@ pub(super) fn lines(
     let offers: Vec<_> = directions.iter().map(|way| Offer { direction: *way, load }).collect();
     let seen = unspoilt(run, &format!("line rate, {}", names(directions)), &offers)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
+    let range_s = run.uneven.as_secs_f64();
     let port = |(direction, seen): (&Direction, Seen)| {
         let bursts = &seen.report.bursts;
-        let came = median(bursts.iter().filter_map(spacing).collect());
+        let came = median(bursts.iter().filter_map(|burst| spacing(burst, range_s)).collect());
         let left = bursts.iter().filter_map(sent_spacing).fold(f64::INFINITY, f64::min);
         // Where hardly one frame of a burst arrives, the line counts as fast as they left.
         let has_come = bursts.iter().any(|burst| burst.received_frames > 0);

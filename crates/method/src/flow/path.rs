@@ -70,7 +70,7 @@ fn of_family(asks: &[&PathAsk], bed: &mut dyn Testbed) -> Result<Vec<PathStep>, 
     let Some(first) = asks.first() else { return Ok(Vec::new()) };
     // Probes take no part in what the flows' classes are given.
     let packets = Packets { family: first.family, dscp: Dscp::BEST_EFFORT };
-    let rtt = path::rough_rtt(bed, packets)?;
+    let rtt = path::rough_rtt(bed, packets)?.max;
     let step = |ask: &&PathAsk| {
         let mtu = path::path_mtu(bed, packets, ask.direction, ask.limit_bytes, rtt)?;
         Ok(PathStep { family: ask.family, mtu, limit_bytes: ask.limit_bytes })

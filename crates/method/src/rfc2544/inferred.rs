@@ -15,7 +15,7 @@ use super::offer::Drain;
 use super::report::FrameRate;
 use super::{Plan, Run, Way};
 use crate::bounds::Bounds;
-use crate::burst::discovery;
+use crate::burst::discovery::{self, PAUSE_OF_TWO_S};
 use crate::burst::{Charge, Discovered, Discovery, ON_THE_LINE};
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, FINE, Kind, OVER};
@@ -25,12 +25,12 @@ use crate::infer::search::{Finder, Limits, PAST_THE_KNEE, Precision, Search};
 const MOST: Duration = Duration::from_secs(3);
 /// ... and while it is looked for.
 const EMPTIES: Duration = Duration::from_secs(10);
+/// Nothing is offered for longer just above the rate, and for what waits there is not waited longer.
 const FINE_MOST: Duration = Duration::from_secs(1);
 /// As long again just above the rate, where the queue of a line in front empties.
 const FINE_LEAST: Duration = Duration::from_millis(100);
-/// A wait that is not certainly one is none; for a longer one than this is not waited.
+/// A wait that is not certainly one is none.
 const CERTAIN: f64 = 4.0;
-const QUEUED_MOST_S: f64 = 1.0;
 /// Below a line's rate it queues nothing.
 const BELOW_THE_LINE: f64 = 0.95;
 /// Of an interval that is wider, in relation to the rate, the upper end is offered first: what comes
@@ -61,7 +61,7 @@ pub(super) struct Inferred {
 impl Inferred {
     /// How far above what limits a trial that lasts as long may pass: by what is held and was not taken
     /// out before it, by what a bucket wins in the silence before it and while frames come unevenly, and
-    /// by the time of one frame.
+    /// by the time of one frame; without the first of these where that is not known.
     pub(super) fn forgiven(&self, lasts: Duration, drain: Option<&Drain>) -> Rate {
         let rate = self.rate_l1.as_bps() as f64;
         let taken: f64 = drain.map_or(0.0, |drain| {
@@ -73,8 +73,14 @@ impl Inferred {
         let one_frame = Duration::from_secs_f64(self.frame_l1_bits / rate.max(1.0));
         let silent = drain.map_or(Duration::ZERO, |drain| drain.silence(lasts, one_frame));
         let won = rate * (silent + self.uneven).as_secs_f64();
-        let bits = (self.held_l1_bits - taken).max(0.0) + won + self.frame_l1_bits;
+        let held = if self.is_bounded() { (self.held_l1_bits - taken).max(0.0) } else { 0.0 };
+        let bits = held + won + self.frame_l1_bits;
         Rate::bps((bits / lasts.as_secs_f64().max(1e-3)) as u64)
+    }
+
+    /// What is held is known.
+    pub(super) const fn is_bounded(&self) -> bool {
+        self.held_l1_bits.is_finite()
     }
 
     /// The bucket is emptied by a rate that what is in front of it does not hold up, then by one just
@@ -199,7 +205,7 @@ impl Limit {
             Limits::NotReached(_) | Limits::Unknown { .. } => (Estimate::UNKNOWN, true, 0.0),
         };
         let (wait, error) = found.waits;
-        let queued = if wait > CERTAIN * error { wait.min(QUEUED_MOST_S) } else { 0.0 };
+        let queued = if wait > CERTAIN * error { wait.min(FINE_MOST.as_secs_f64()) } else { 0.0 };
         let bps = Bounds { estimate: found.bps, at_least: found.at_least, at_most: found.at_most };
         Self {
             kind: found.kind,
@@ -300,9 +306,18 @@ fn of_length(
     let on_the_line = frame.bytes_l1() as f64 / f64::from(frame_bytes);
     let line_l1 = Rate::bps((finder.line.unwrap_or_default() * on_the_line) as u64);
     Ok(match said {
-        Limits::Found(..) => {
+        Limits::Found(found, quiet) => {
             let limit = Limit { line_l1, ..Limit::seen(&said, f64::from(frame_bytes)) };
-            limit.at(frame_bytes, line)
+            let held = match found.kind {
+                Kind::Queue => Some(limit.held),
+                // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with
+                // its own rate only, in a longer pause than there is between two trials.
+                Kind::Policer | Kind::Unknown => finder
+                    .longest_burst(&found, &quiet, PAUSE_OF_TWO_S)?
+                    .map(|bits| bits.at_most / 8.0),
+            };
+            let held = held.unwrap_or(f64::INFINITY);
+            Limit { held, ..limit }.at(frame_bytes, line)
         }
         Limits::NotReached(_) | Limits::Unknown { .. } => None,
     })

@@ -69,7 +69,7 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
 
 fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
     let packets = Packets { family: run.plan.family, dscp: run.plan.dscp };
-    let rough_rtt = path::rough_rtt(run, packets)?;
+    let rough_rtt = path::rough_rtt(run, packets)?.max;
     let mtu_bytes = path_mtu(run, packets, rough_rtt)?;
     let baseline = path::baseline_rtt(run, packets, rough_rtt)?;
     run.report.steps.push(Step::BaselineRtt(baseline));

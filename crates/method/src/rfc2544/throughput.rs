@@ -17,6 +17,8 @@ use crate::search::{Search, SearchPlan, Step as SearchStep};
 const OVERLOAD: f64 = 2.0;
 /// Trials around the rate that trains of frames have shown.
 const AROUND_MAX: u32 = 12;
+/// Where trials pass what trains exclude, one of them lasts as many times as long.
+const LONGER: u32 = 4;
 /// What was inferred is a line's rate if it is no farther from it than this.
 const AS_THE_LINE: f64 = 0.001;
 /// What the search found and a longer trial refutes is lowered so often.
@@ -154,22 +156,36 @@ impl Finder<'_, '_> {
         let first = self.first(inferred).min(most);
         let step = first.scaled(self.run.plan.resolution_percent / 100.0).max(Rate::bps(1));
         let forgiven = inferred.forgiven(self.run.plan.durations.trial, self.drain(first).as_ref());
-        let shown = |passed: Rate| Rate::bps(passed.as_bps().saturating_sub(forgiven.as_bps()));
+        let shown = |passed: Rate| match inferred.is_bounded() {
+            true => Rate::bps(passed.as_bps().saturating_sub(forgiven.as_bps())),
+            false => Rate::ZERO,
+        };
         let mut within = Within { from: inferred.at_least_l1, to: inferred.at_most_l1 };
         let (mut rate_l1, mut steps) = (first, step);
         let (mut passing, mut failing): (Option<Rate>, Option<Rate>) = (None, None);
+        let mut is_disputed = false;
         for _ in 0..AROUND_MAX {
             let seen = self.offer(rate_l1)?;
             if self.passes(&seen) {
-                passing = passing.max(Some(rate_l1));
-                within.from = within.from.max(shown(rate_l1));
+                let passed_l1 = seen.really_sent();
+                passing = passing.max(Some(passed_l1));
+                if shown(passed_l1) > inferred.at_most_l1 && failing.is_none() && !is_disputed {
+                    // Trains exclude this, unless more was forgiven than they show: a trial that lasts longer
+                    // forgives less of each second.
+                    is_disputed = true;
+                    let seen = self.offer_for(rate_l1, LONGER * self.run.plan.durations.trial)?;
+                    if !self.passes(&seen) {
+                        break;
+                    }
+                }
+                within.from = within.from.max(shown(passed_l1));
                 within.to = within.to.max(within.from);
                 if rate_l1 >= most || self.line.rate_l1 == Some(rate_l1) {
                     break;
                 }
-                rate_l1 = Rate::bps(rate_l1.as_bps() + steps.as_bps()).min(most);
+                rate_l1 = Rate::bps(rate_l1.as_bps().saturating_add(steps.as_bps())).min(most);
                 // Nearer to what passed, the next trial would show no more than the first one did.
-                steps = Rate::bps(2 * steps.as_bps() + forgiven.as_bps());
+                steps = Rate::bps(steps.as_bps().saturating_mul(2)).max(forgiven);
             } else {
                 failing = Some(failing.map_or(rate_l1, |failing| failing.min(rate_l1)));
                 if !inferred.loses {
@@ -178,20 +194,15 @@ impl Finder<'_, '_> {
                 let lower = rate_l1.scaled(1.0 - self.excess(&seen));
                 rate_l1 = lower.min(Rate::bps(rate_l1.as_bps().saturating_sub(step.as_bps())));
             }
-            match (passing, failing) {
-                (Some(passing), Some(failing)) => {
-                    let apart = failing.as_bps().saturating_sub(passing.as_bps());
-                    // Half a step more, because rates are of whole bits.
-                    if apart <= forgiven.as_bps().max(step.as_bps() + step.as_bps() / 2) {
-                        break;
-                    }
-                    if rate_l1 >= failing || rate_l1 <= passing {
-                        rate_l1 = Rate::bps(passing.as_bps() + apart / 2);
-                    }
+            if let (Some(passing), Some(failing)) = (passing, failing) {
+                let apart = failing.as_bps().saturating_sub(passing.as_bps());
+                // Half a step more, because rates are of whole bits.
+                if apart <= forgiven.as_bps().max(step.as_bps() + step.as_bps() / 2) {
+                    break;
                 }
-                // What trains have excluded would pass by what is forgiven, or be lost.
-                (Some(_), None) if shown(rate_l1) > within.to => break,
-                (Some(_) | None, _) => {}
+                if rate_l1 >= failing || rate_l1 <= passing {
+                    rate_l1 = Rate::bps(passing.as_bps() + apart / 2);
+                }
             }
         }
         let Some(passing) = passing else {

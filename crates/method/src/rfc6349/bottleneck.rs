@@ -67,7 +67,7 @@ fn measured(
     };
     let burst = match &limits {
         Limits::Found(found, quiet) if found.kind == Kind::Policer => {
-            finder.longest_burst(found, quiet)?
+            finder.longest_burst(found, quiet, 0.0)?
         }
         Limits::Found(..) | Limits::NotReached(_) | Limits::Unknown { .. } => None,
     };

@@ -60,7 +60,7 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
 fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
     let plan = run.plan;
     let packets = Packets { family: plan.family, dscp: plan.dscp };
-    let rough_rtt = path::rough_rtt(run, packets)?;
+    let rough_rtt = path::rough_rtt(run, packets)?.max;
     let baseline = path::baseline_rtt(run, packets, rough_rtt)?;
     run.baseline_rtt = baseline.rtt.min;
     run.report.steps.push(Step::BaselineRtt(baseline));

@@ -25,14 +25,15 @@ fn assert_within(found: f64, truth: f64, percent: f64) {
 }
 
 //= rfc2544 26.1
-/// An Ethernet's rate, which trains of frames have shown.
+/// An Ethernet's rate, which trains of frames have shown, passes, as it does a little above it where a queue
+/// takes the rest; then one is lost.
 #[test]
-fn a_fast_search_finds_a_slower_port_behind_a_queue_in_two_trials() {
+fn a_fast_search_finds_a_slower_port_behind_a_queue_in_three_trials() {
     for frame_bytes in [64, 512, 1518] {
         let path = upwards(&[port(GIGABIT), port(Rate::mbps(100))]);
         let (rate, trials) = rate_l2(&run(&throughput(frame_bytes), &path));
         assert_within(rate, carried_l2(Rate::mbps(100), frame_bytes), 0.15);
-        assert!(trials <= 2, "{frame_bytes} bytes: {trials}");
+        assert!(trials <= 3, "{frame_bytes} bytes: {trials}");
     }
 }
 

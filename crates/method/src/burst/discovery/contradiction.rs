@@ -66,11 +66,13 @@ impl Look<'_> {
         [short, other]: [Option<&Measured>; 2],
         charge: &Charge,
     ) -> Option<Discovered> {
-        match short {
-            Some(short) if !self.is_counted_somehow(charge, short.frame_bytes) => {
-                Some(contradicting(long.passed(), short.passed()))
-            }
-            _ => contradiction(&self.loads(found, long, [short, other], charge)),
+        let of = |train: &Measured| (f64::from(train.frame_bytes), train.rate());
+        let is_strange = |short: &&Measured| {
+            !self.is_counted_somehow(&self.charge(of(short), of(long)), short.frame_bytes)
+        };
+        match short.into_iter().flat_map(Measured::with_replaced).find(is_strange) {
+            Some(short) => Some(contradicting(long.passed(), short.passed())),
+            None => contradiction(&self.loads(found, long, [short, other], charge)),
         }
     }
 
@@ -98,6 +100,7 @@ impl Look<'_> {
             })
         };
         let trains = core::iter::once(long).chain(others.into_iter().flatten());
+        let trains = trains.flat_map(Measured::with_replaced);
         // The search offers hardly more than passes: from one frame to the next a bucket wins nearly one.
         let has_room = long.depth().at_least >= 1.0 + 1.0 / FINE;
         let search = has_room.then(|| Passed {
@@ -110,6 +113,10 @@ impl Look<'_> {
 }
 
 impl Measured {
+    fn with_replaced(&self) -> impl Iterator<Item = &Self> {
+        core::iter::once(self).chain(&self.replaced)
+    }
+
     /// What passed of what was offered, by the bucket that explains it.
     fn passed(&self) -> Passed {
         let bps = 8.0 * f64::from(self.frame_bytes);

@@ -25,6 +25,7 @@ use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
 use crate::path::{mismatch, settle};
+pub(crate) use policer::PAUSE_OF_TWO_S;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;
@@ -86,9 +87,10 @@ pub(crate) fn look(
         slot_in_runs: None,
     };
     look.line = look.line()?;
-    let line_slot = look.line.as_ref().and_then(spacing);
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
+    let range_s = if let Limits::Found(_, quiet) = &limits { quiet.range } else { 0.0 };
+    let line_slot = look.line.as_ref().and_then(|line| spacing(line, range_s));
     if let Limits::Found(found, _) = &limits {
         let slot_bps = line_slot.map_or(0.0, |slot| 8.0 * f64::from(frame_bytes) / slot);
         look.queued = finder.queued(found.bps.max(slot_bps));

@@ -16,6 +16,7 @@ use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
 use crate::infer::departures::unsure;
 use crate::infer::rate::Kind;
 use seen::{arrival_spacing, excess, fates, marked, waited};
+pub(crate) use two::PAUSE_OF_TWO_S;
 use two::Train;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
@@ -98,6 +99,8 @@ pub(super) struct Measured {
     /// A faster train passed more beyond the rate than the bucket holds that explains this one, and no
     /// single bucket explains that: of two, one wins nothing while it waits, full, for the other to empty.
     holds_more: bool,
+    /// Trains that may have met buckets that were not full; what passes once they are empty they show as well.
+    pub(super) replaced: Vec<Self>,
 }
 
 impl Look<'_> {
@@ -110,9 +113,12 @@ impl Look<'_> {
         let held = 1.5 * found.held + 5.0;
         let is_policer = found.kind == Kind::Policer;
         let aim = Aim { is_policer, ..self.aim([frames_s, held, line], true, quiet) };
-        let Some(long) = self.measure(self.search.frame_bytes, aim, true, quiet)? else {
+        let Some(mut long) = self.measure(self.search.frame_bytes, aim, true, quiet)? else {
             return Ok(unknown(found));
         };
+        if found.kind == Kind::Policer && long.waits(found) == Kind::Queue {
+            return Ok(unknown(found));
+        }
         if found.kind == Kind::Unknown {
             match long.waits(found) {
                 Kind::Policer => {}
@@ -127,7 +133,7 @@ impl Look<'_> {
         let depth = long.depth();
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
         else {
-            let other = self.at_another_rate(&long, quiet)?;
+            let other = self.at_another_rate(&mut long, quiet)?;
             return Ok(self.as_policer(found, &long, None, other.as_ref()));
         };
         let times = long_bytes / f64::from(short_bytes);
@@ -136,9 +142,9 @@ impl Look<'_> {
         // What many frames show of the depth no more of them show better.
         let full = depth.estimate < MANY_FRAMES || !long.was_full || long.likely().is_empty();
         let aim = self.aim([rate, at_most(depth.estimate * times), line], full, quiet);
-        let short = self.measure(short_bytes, aim, full, quiet)?;
-        let shows_depth = short.as_ref().filter(|short| short.was_full && full);
-        let other = self.at_another_rate(shows_depth.unwrap_or(&long), quiet)?;
+        let mut short = self.measure(short_bytes, aim, full, quiet)?;
+        let shows_depth = short.as_mut().filter(|short| short.was_full && full);
+        let other = self.at_another_rate(shows_depth.unwrap_or(&mut long), quiet)?;
         Ok(self.as_policer(found, &long, short.as_ref(), other.as_ref()))
     }
 
@@ -161,7 +167,7 @@ impl Look<'_> {
         full: bool,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
-        let mut best = None::<Measured>;
+        let (mut best, began) = (None::<Measured>, self.sending);
         for _ in 0..TRIES {
             let burst = aim.burst(frame_bytes);
             let seen = self.burst(burst)?;
@@ -177,7 +183,7 @@ impl Look<'_> {
             // Runs of frames lost by chance are no bucket that this train empties.
             let passes_all = fates.passes(quiet).at_least * fates.spacing() > 1.0 / FASTER_LEAST;
             if !fates.is_refused(quiet) || passes_all {
-                if aim.is_longest(burst) || self.sending > BUDGET {
+                if aim.is_longest(burst) || self.sending - began > BUDGET {
                     return Ok(best);
                 }
                 aim.lengthen();
@@ -448,6 +454,7 @@ impl Measured {
             was_full,
             shorter,
             holds_more,
+            replaced: Vec::new(),
         }
     }
 

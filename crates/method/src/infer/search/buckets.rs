@@ -83,16 +83,18 @@ impl Finder<'_> {
     }
 
     /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
-    /// slices in which its frames are counted are fine.
+    /// slices in which its frames are counted are fine, after at least `rest_s` seconds in which it fills.
     pub(crate) fn longest_burst(
         &mut self,
         found: &Estimate,
         quiet: &Quiet,
+        rest_s: f64,
     ) -> Result<Option<Bounds>, Abort> {
         let rate = (DENSE * found.bps).min(self.limit);
         let mut held = found.held;
         for _ in 0..DENSER {
-            let rested = self.fill(PAST_THE_KNEE * held * self.frame_bits() / found.at_least)?;
+            let fills_s = PAST_THE_KNEE * held * self.frame_bits() / found.at_least;
+            let rested = self.fill(fills_s.max(rest_s))?;
             let frames = EMPTIES * held + BURST_FRAMES;
             let lasts = self.frame_time(rate).mul_f64(frames);
             let steps = [PaceStep { rate: whole(rate), lasts }];
@@ -107,14 +109,12 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// Sends nothing for as long as a bucket needs to fill: how long nothing was sent then.
+    /// Sends two probes only, for as long as a bucket needs to fill: how long that was. The second one is due
+    /// at the end, because a trial of probes is over when all are answered.
     fn fill(&mut self, needed_s: f64) -> Result<Duration, Abort> {
-        let settled = settle(self.search.rtt);
         let needed = Duration::from_secs_f64(needed_s.max(0.0)).min(MOST);
-        let silent = needed.saturating_sub(settled);
-        if !silent.is_zero() {
-            rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, (1, silent))?;
-        }
-        Ok(settled.max(needed))
+        let needed = needed.max(settle(self.search.rtt));
+        rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, (2, needed))?;
+        Ok(needed)
     }
 }

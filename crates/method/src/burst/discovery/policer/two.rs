@@ -12,14 +12,15 @@ use alloc::vec::Vec;
 use super::super::{Abort, Look, Quiet, SHORT_FRAMES_S, seconds};
 use super::seen::marked;
 use super::{
-    Aim, BELOW_THE_LINE, EMPTIES, FASTER, FASTER_LEAST, FRAMES_MAX, Measured, at_most, better,
+    Aim, BELOW_THE_LINE, EMPTIES, FASTER, FASTER_LEAST, FILLS, FRAMES_MAX, Measured, PAUSE_MAX,
+    SURELY_FULL, TRIES, at_most, better,
 };
 use crate::bounds::Bounds;
 use crate::burst::Alone;
 use crate::infer::bucket::{Fate, Fates};
 
 /// Of two buckets one may take longer to fill than both together would.
-const PAUSE_OF_TWO_S: f64 = 1.0;
+pub(crate) const PAUSE_OF_TWO_S: f64 = 1.0;
 
 /// A train that met full buckets, and the depth in frames of the single one that explains it.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(super) struct Buckets {
     /// There is one alone as far as the trains tell: a committed bucket of more frames than this would have
     /// shown the other one, if the EIR is from 5 to 95 % of both rates.
     pub(super) shown_from: Option<f64>,
+    /// Seconds that either of two takes to fill, at most.
+    pub(super) fills_s: f64,
 }
 
 /// Shares of both rates that an EIR may have are tried in steps of one in this number: from none, where there
@@ -54,10 +57,11 @@ const MIXTURES: u32 = 4;
 
 impl Look<'_> {
     /// A train of the same frames, at another rate: at the one of two that leaves less open of what two
-    /// buckets hold. `None` where it would say nothing, or the line leaves no room for it.
+    /// buckets hold. `None` where it would say nothing, or the line leaves no room for it. Where there are two,
+    /// both trains are sent again after a pause that fills either of them.
     pub(super) fn at_another_rate(
         &mut self,
-        one: &Measured,
+        one: &mut Measured,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
         if !one.was_full || one.likely().is_empty() || !marked(&one.seen).is_empty() {
@@ -74,11 +78,36 @@ impl Look<'_> {
         if offered < FASTER_LEAST * rate || offered >= one.line {
             return Ok(None);
         }
-        let aim = self.aim([rate, held, one.line], true, quiet);
-        let pause_s = one.pause_s.max(PAUSE_OF_TWO_S);
-        let aim = Aim { offered: Some(offered), pause_s, ..aim };
-        let other = self.measure(one.frame_bytes, aim, true, quiet)?;
-        Ok(other.filter(|other| other.was_full && !other.likely().is_empty()))
+        let (frame_bytes, longest) = (one.frame_bytes, f64::from(self.search.frame_bytes));
+        let line = one.line;
+        let mut again = |offered, pause_s| {
+            let aim = self.aim([rate, held, line], true, quiet);
+            let aim = Aim { offered: Some(offered), pause_s, ..aim };
+            let other = self.measure(frame_bytes, aim, true, quiet)?;
+            Ok(other.filter(|other| other.was_full && !other.likely().is_empty()))
+        };
+        let mut pause_s = one.pause_s.max(PAUSE_OF_TWO_S);
+        let Some(mut other) = again(offered, pause_s)? else { return Ok(None) };
+        for _ in 0..TRIES {
+            let buckets = one.buckets(Some(&other), longest);
+            let fills_s = match buckets {
+                Some(Buckets { shown_from: Some(_), .. }) => break,
+                Some(buckets) => buckets.fills_s,
+                // Either wins a share of the rate that is tried, at least.
+                None => (2.0 * pause_s).min(f64::from(TRIED) * one.depth().estimate / rate),
+            };
+            let paused_s = one.pause_s.min(other.pause_s);
+            if paused_s >= SURELY_FULL * fills_s || pause_s >= PAUSE_MAX.as_secs_f64() {
+                break;
+            }
+            pause_s = (FILLS * fills_s).max(pause_s).min(PAUSE_MAX.as_secs_f64());
+            let both = again(sent, pause_s)?.zip(again(offered, pause_s)?);
+            let Some((slow, fast)) = both else { break };
+            let fast = core::mem::replace(&mut other, Measured { shorter: None, ..fast });
+            let slow = core::mem::replace(one, Measured { shorter: None, ..slow });
+            one.replaced.extend([slow, fast]);
+        }
+        Ok(Some(other))
     }
 }
 
@@ -96,7 +125,15 @@ impl Measured {
         let trains: Vec<Train> =
             measured.flat_map(|one| [Some(one.train()), one.shorter.clone()]).flatten().collect();
         // A committed bucket holds the longest frame at least: MEF 10.2 §7.11.
-        Buckets::of(&trains, rate.estimate, longest / f64::from(self.frame_bytes))
+        let buckets = Buckets::of(&trains, rate.estimate, longest / f64::from(self.frame_bytes))?;
+        Some(match other {
+            // One of two may not have been full.
+            Some(other) if buckets.may_be_deeper(self.pause_s.min(other.pause_s)) => {
+                let depth = Bounds { at_most: f64::INFINITY, ..buckets.depth };
+                Buckets { depth, ..buckets }
+            }
+            _ => buckets,
+        })
     }
 
     /// Bytes that the bucket holds, or both buckets if there may be two that mark nothing, of frames that cost
@@ -114,7 +151,7 @@ impl Measured {
         let Some(buckets) = self.buckets(other, longest) else {
             return (Bounds { at_most: f64::INFINITY, ..self.depth() }.scaled(charged), None);
         };
-        let Buckets { depth, shown_from } = buckets;
+        let Buckets { depth, shown_from, .. } = buckets;
         let alone = other.zip(shown_from.filter(|from| *from < depth.estimate));
         let alone = alone.map(|(other, from)| Alone {
             shown_from_bytes: from * charged,
@@ -176,13 +213,16 @@ impl Buckets {
         let left = |train: &Train| passes * train.stood_still() + f64::from(u8::from(train.is_two));
         let left: Vec<f64> = trains.iter().map(left).collect();
         let of_one = alloc::vec![0.0; trains.len()];
-        let one = found(trains, passes, (0.0, &of_one), 0.0).map(|(depth, _)| depth);
+        let one = found(trains, passes, (0.0, &of_one), 0.0).map(|one| one.depth);
         let (mut all, mut hidden) = (one, least);
+        let mut fills_s = 0.0_f64;
         let mut add = |share: f64| {
             let found = found(trains, passes, (share * passes, &left), least);
-            if let Some((depth, cbs)) = found {
+            if let Some(Found { depth, cbs, fills_s: one_s }) = found {
                 all = Some(all.map_or(depth, |all| all.or(depth)));
-                hidden = if share < 1.0 { hidden.max(cbs) } else { hidden };
+                if share < 1.0 {
+                    (hidden, fills_s) = (hidden.max(cbs), fills_s.max(one_s));
+                }
             }
             found.is_some()
         };
@@ -202,26 +242,35 @@ impl Buckets {
         let middle = one.unwrap_or(all);
         let depth = Bounds { estimate: (middle.at_least + middle.at_most) / 2.0, ..all };
         let is_one = one.is_some() && !trains.iter().any(|train| train.is_two);
-        Some(Self { depth, shown_from: is_one.then_some(hidden) })
+        Some(Self { depth, shown_from: is_one.then_some(hidden), fills_s })
+    }
+
+    /// Whether there are two and one may not have been full after a pause.
+    fn may_be_deeper(&self, paused_s: f64) -> bool {
+        self.shown_from.is_none() && paused_s < SURELY_FULL * self.fills_s
     }
 }
 
-/// What one bucket or two hold with this EIR and up to `left` frames of each train that no bucket sees, and
-/// the frames that the deepest committed one of at least `least` holds; `None` where no such buckets explain
-/// all trains.
-fn found(
-    trains: &[Train],
-    passes: f64,
-    (eir, left): (f64, &[f64]),
-    least: f64,
-) -> Option<(Bounds, f64)> {
+/// What buckets of one EIR are that explain all trains.
+struct Found {
+    /// Of one or both, in frames.
+    depth: Bounds,
+    /// Frames that the deepest committed one holds.
+    cbs: f64,
+    /// Seconds that either takes to fill, at most.
+    fills_s: f64,
+}
+
+/// What one bucket or two are with this EIR, a committed one of at least `least` frames and up to `left` frames
+/// of each train that no bucket sees; `None` where no such buckets explain all trains.
+fn found(trains: &[Train], passes: f64, (eir, left): (f64, &[f64]), least: f64) -> Option<Found> {
     let is_mixed = trains.iter().any(|train| train.other_side != 0.0);
     let mixtures = if is_mixed { MIXTURES } else { 1 };
     let empties: Vec<_> = trains.iter().map(|train| train.empties(passes - eir)).collect();
     let cells = empties.iter().map(Vec::len).min().unwrap_or(0).saturating_sub(1);
     // What one bucket holds does not depend on when it is empty.
     let cells = if eir > 0.0 { least as usize..cells } else { 0..cells.min(1) };
-    let mut found = None::<(Bounds, f64)>;
+    let mut found = None::<Found>;
     for (cbs, mixture) in cells.flat_map(|cbs| (0..mixtures).map(move |one| (cbs, one))) {
         let mixed = [mixture, mixture + 1].map(|one| f64::from(one) / f64::from(mixtures));
         let (mut at_least, mut at_most) = (0.0_f64, f64::INFINITY);
@@ -234,8 +283,11 @@ fn found(
         }
         if at_least <= at_most && cbs as f64 <= at_most {
             let depth = Bounds { estimate: at_least, at_least, at_most };
-            let before = found.map_or(depth, |(before, _)| before.or(depth));
-            found = Some((before, (cbs + 1) as f64));
+            let cbs = (cbs + 1) as f64;
+            let fills_s = f64::max(cbs / (passes - eir), (at_most - cbs).max(0.0) / eir);
+            let before =
+                found.map_or((depth, 0.0), |before| (before.depth.or(depth), before.fills_s));
+            found = Some(Found { depth: before.0, cbs, fills_s: before.1.max(fills_s) });
         }
     }
     found
