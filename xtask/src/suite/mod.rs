@@ -37,7 +37,7 @@ const FOR_ROOT: &str = "::as_root::";
 /// Names the cases that do little but wait for a limit of time.
 const PATIENT: &str = "::patient::";
 /// How many of those run at a time.
-const PATIENT_AT_ONCE: usize = 8;
+const PATIENT_AT_ONCE: usize = 4;
 /// How long a soak waits for the host to become quiet before each case.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a host has to be quiet to be called so.

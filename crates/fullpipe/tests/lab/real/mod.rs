@@ -2,7 +2,6 @@
 
 mod as_root;
 mod burst;
-mod cable;
 mod doctor;
 mod flow;
 mod gateway;
