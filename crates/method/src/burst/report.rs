@@ -172,7 +172,7 @@ pub struct Discovery {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovered {
     /// Everything passed: a bucket of more than this, if there is one, at a CIR below the line.
-    NoPolicer { sent_bytes: u64, loss_percent: f64 },
+    NoPolicer { sent_bytes: u64, loss_percent: Bounds },
     Policer {
         /// At the charged layer, bits per second.
         cir_bps: Bounds,

@@ -234,8 +234,8 @@ fn not_as_planned(named: &str, flaw: Flaw, trials: u32) -> String {
 fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String) {
     match found {
         Discovered::NoPolicer { sent_bytes, loss_percent } => {
-            let loss = if *loss_percent > 0.0 {
-                format!("; {loss_percent:.2} % are lost at any rate")
+            let loss = if loss_percent.estimate > 0.0 {
+                format!("; {:.2} % are lost at any rate", loss_percent.estimate)
             } else {
                 String::new()
             };

@@ -173,23 +173,9 @@ impl Quiet {
         self.range / libm::sqrt(12.0)
     }
 
-    /// The interval of the loss. Runs of lost frames come as by Poisson's law, whose mean lies between the
-    /// ends that Garwood (1936) gives for a count, by Wilson's and Hilferty's cube; their lengths, as of a
-    /// geometric distribution, are known to the root of `(1 - 1/b) / n` in the mean. Both are factors.
-    pub(crate) fn loss_within(&self) -> (f64, f64) {
-        if self.lost <= 0.0 {
-            return (0.0, self.loss_at_most());
-        }
-        let events = self.loss_events.clamp(1.0, self.lost.max(1.0));
-        let cube = |count: f64, errors: f64| {
-            let third = 1.0 / (3.0 * libm::sqrt(count));
-            let root = 1.0 - third * third + errors * third;
-            count * root * root * root
-        };
-        let ends = [cube(events, -COVERS), cube(events + 1.0, COVERS)];
-        let length = COVERS * libm::sqrt((1.0 - events / self.lost.max(1.0)) / events);
-        let apart = ends.map(|end| libm::hypot(libm::log(end / events), length));
-        (self.loss() * libm::exp(-apart[0]), (self.loss() * libm::exp(apart[1])).min(1.0))
+    /// The loss with its interval.
+    pub(crate) fn loss_within(&self) -> Bounds {
+        loss(self.frames, self.lost, self.loss_events)
     }
 
     /// The standard error of the loss.
@@ -216,6 +202,29 @@ impl Quiet {
         let timed = 1.5 * jitter / through.span.max(CLOCK_STEP);
         libm::sqrt(counted * counted + chance * chance + timed * timed)
     }
+}
+
+/// The share of frames that is lost at any rate, with its interval, by how many of them were lost in a number
+/// of runs. Runs of lost frames come as by Poisson's law, whose mean lies between the ends that Garwood (1936)
+/// gives for a count, by Wilson's and Hilferty's cube; their lengths, as of a geometric distribution, are known
+/// to the root of `(1 - 1/b) / n` in the mean. Both are factors. Of `n` frames without a loss, three in `n` may
+/// be lost.
+pub(crate) fn loss(frames: f64, lost: f64, runs: f64) -> Bounds {
+    let estimate = lost / frames.max(1.0);
+    if lost <= 0.0 {
+        return Bounds { estimate, at_least: 0.0, at_most: 3.0 / frames.max(3.0) };
+    }
+    let runs = runs.clamp(1.0, lost.max(1.0));
+    let cube = |count: f64, errors: f64| {
+        let third = 1.0 / (3.0 * libm::sqrt(count));
+        let root = 1.0 - third * third + errors * third;
+        count * root * root * root
+    };
+    let ends = [cube(runs, -COVERS), cube(runs + 1.0, COVERS)];
+    let length = COVERS * libm::sqrt((1.0 - runs / lost.max(1.0)) / runs);
+    let apart = ends.map(|end| libm::hypot(libm::log(end / runs), length));
+    let at_least = estimate * libm::exp(-apart[0]);
+    Bounds { estimate, at_least, at_most: (estimate * libm::exp(apart[1])).min(1.0) }
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use fp_model::{
 };
 
 use super::offers::{Counts, Offers, Probing, Stream};
-use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, whole};
+use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, loss, whole};
 use super::train::Train;
+use crate::bounds::Bounds;
 use crate::path::{come_to_rest, mismatch, settle};
 use held::Held;
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
@@ -86,8 +87,8 @@ pub(crate) struct Finder<'a> {
     pub(crate) line: Option<f64>,
     /// The first rate that is offered: a path carries half of what was sold, and not twice that.
     first: f64,
-    /// Frames, and those lost of them, at rates that passed.
-    passed: (f64, f64),
+    /// Frames, those lost of them, and in how many runs, at rates that passed.
+    passed: (f64, f64, f64),
     /// No frame arrives, or the far end does not report arrival times.
     pub(crate) is_blind: bool,
 }
@@ -145,7 +146,7 @@ impl<'a> Finder<'a> {
             limit: search.limit_l2.min(above_sold),
             line: None,
             first: search.sold_l2.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0),
-            passed: (0.0, 0.0),
+            passed: (0.0, 0.0, 0.0),
             is_blind: false,
         }
     }
@@ -296,6 +297,12 @@ impl<'a> Finder<'a> {
         (self.passed.1 + 1.0) / (self.passed.0 + 2.0)
     }
 
+    /// What is lost at any rate, as far as rates that passed tell.
+    pub(crate) fn loss(&self) -> Bounds {
+        let (frames, lost, runs) = self.passed;
+        loss(frames, lost, runs)
+    }
+
     /// Raises the rate until more is lost or delayed than at the rates before, or until the tester
     /// cannot send more: a host that stood still in a short trial sends less than it was asked for,
     /// but at the next rate more than before.
@@ -351,7 +358,8 @@ impl<'a> Finder<'a> {
             if passed >= self.limit {
                 return Ok(Err(train.through(train.whole()).bps));
             }
-            self.passed = (self.passed.0 + frames, self.passed.1 + lost);
+            let (before, lost_before, runs) = self.passed;
+            self.passed = (before + frames, lost_before + lost, runs + train.loss_events);
             if sent < 0.9 * rate && sent <= most_sent * SENDS_MORE {
                 self.limit = sent.max(most_sent);
             }

@@ -106,11 +106,12 @@ fn of_limits(limits: &Limits, direction: Direction, packet: PacketLayout) -> Bot
 }
 
 fn with_loss(bottleneck: Bottleneck, found: &Estimate, quiet: &Quiet) -> Bottleneck {
+    let loss = quiet.loss_within();
     Bottleneck {
         overload_delay: Some(found.delay),
         overload_drops: found.drops,
-        base_loss: quiet.loss(),
-        base_loss_within: Some(quiet.loss_within()),
+        base_loss: loss.estimate,
+        base_loss_within: Some((loss.at_least, loss.at_most)),
         ..bottleneck
     }
 }

@@ -176,9 +176,11 @@ fn discovered(step: Fields<'_>) -> Vec<Fact> {
             (
                 "Passed at line rate",
                 Some(format!(
-                    "{} bytes, {} lost",
+                    "{} bytes, {} lost ({} … {})",
                     step.grouped("sent_bytes"),
-                    step.decimals("loss_percent", 2, "%")
+                    step.decimals("loss_percent", 2, "%"),
+                    step.decimals("loss_percent_at_least", 2, "%"),
+                    step.decimals("loss_percent_at_most", 2, "%")
                 )),
             ),
         ]),

@@ -139,11 +139,10 @@ fn discovery(out: &mut String, step: &Discovery) {
     say("line", format!("{} (l1)", rate(*line_l1)));
     match found {
         Discovered::NoPolicer { sent_bytes, loss_percent } => {
-            let sent = grouped(*sent_bytes);
-            say(
-                "no policer",
-                format!("{sent} bytes passed at line rate, {loss_percent:.2} % lost"),
-            );
+            let (sent, Bounds { estimate, at_least, at_most }) =
+                (grouped(*sent_bytes), loss_percent);
+            let lost = format!("{estimate:.2} % lost ({at_least:.2} … {at_most:.2} %)");
+            say("no policer", format!("{sent} bytes passed at line rate, {lost}"));
         }
         Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {
             let layer = counted(charge);

@@ -85,6 +85,7 @@ pub(crate) fn look(
         quiet: None,
         line: None,
         slot_in_runs: None,
+        passed: Bounds::exactly(0.0),
     };
     look.line = look.line()?;
     let mut finder = Finder::new(look.run, search);
@@ -96,6 +97,7 @@ pub(crate) fn look(
         look.queued = finder.queued(found.bps.max(slot_bps));
     }
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
+    look.passed = finder.loss();
     let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
     let line_bps = match (&found, limits) {
@@ -127,6 +129,8 @@ struct Look<'a> {
     queued: Duration,
     /// What is lost and delayed at a rate that is not the cause of it.
     quiet: Option<Quiet>,
+    /// The share lost of frames at rates that passed.
+    passed: Bounds,
     /// Frames that the sender did not hold back.
     line: Option<BurstReport>,
     /// Seconds from one of the longest frames to the next on the slowest line, where a policer drops some of
@@ -151,7 +155,8 @@ impl Look<'_> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
         Ok(match limits {
             Limits::NotReached(bps) => {
-                Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss_percent: 0.0 }
+                let loss_percent = self.passed.scaled(100.0);
+                Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss_percent }
             }
             Limits::Unknown { bps, at_least, at_most } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };

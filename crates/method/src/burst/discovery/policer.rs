@@ -515,7 +515,8 @@ impl Measured {
         if few < 2.0 || self.rate_with_room().is_some() {
             return rate;
         }
-        Bounds { at_most: rate.at_most.max(sent / (few - 1.0)), ..rate }
+        let at_least = rate.at_least.min(self.passes.at_least);
+        Bounds { at_least, at_most: rate.at_most.max(sent / (few - 1.0)), ..rate }
     }
 
     fn rate_of_fits(&self) -> Bounds {
@@ -528,11 +529,17 @@ impl Measured {
     pub(super) fn rate_with_room(&self) -> Option<Bounds> {
         let rate = self.rate_of_fits();
         let won = rate.estimate * self.fates.spacing();
-        (self.depth().at_least >= 1.0 + won).then_some(rate)
+        (self.depth_shown().at_least >= 1.0 + won).then_some(rate)
     }
 
-    /// Frames.
+    /// Frames. Whichever rate passes one of each few frames, the bucket holds the one that it passes.
     pub(super) fn depth(&self) -> Bounds {
+        let depth = self.depth_shown();
+        let least = if self.rate_with_room().is_some() { f64::INFINITY } else { 1.0 };
+        Bounds { at_least: depth.at_least.min(least), ..depth }
+    }
+
+    fn depth_shown(&self) -> Bounds {
         let depth = self.depth_of_fits().shifted_up_to(self.on_the_other_side());
         let depth = self.shorter.as_ref().map_or(depth, |shorter| {
             better(depth, shorter.depth.shifted_up_to(shorter.other_side))

@@ -144,7 +144,8 @@ impl Measured {
         longest: f64,
         charged: f64,
     ) -> (Bounds, Option<Alone>) {
-        if !marked(&self.seen).is_empty() || self.likely().is_empty() {
+        let is_clear = !self.likely().is_empty() && self.rate_with_room().is_some();
+        if !marked(&self.seen).is_empty() || !is_clear {
             return (self.depth().scaled(charged), None);
         }
         let other = other.filter(|other| other.frame_bytes == self.frame_bytes);
