@@ -15,6 +15,7 @@ mod fixed;
 mod groups;
 mod judge;
 mod kernel;
+mod matrix;
 mod method;
 mod network;
 mod options;
@@ -90,6 +91,10 @@ fn run(options: &Options) -> anyhow::Result<Vec<String>> {
     }
     if let Some(file) = &options.json {
         let text = table::json(&outcomes).to_string();
+        std::fs::write(file, text).with_context(|| file.display().to_string())?;
+    }
+    if let Some(file) = &options.matrix {
+        let text = matrix::markdown(&outcomes, options);
         std::fs::write(file, text).with_context(|| file.display().to_string())?;
     }
     Ok(table::exceeded(&outcomes, options.limits))

@@ -7,7 +7,7 @@ use crate::table::Limits;
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table | --kernel] [--method M,…] [--jobs J]
-                         [--json FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
+                         [--json FILE] [--matrix FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
                          [--unknown-max P] [--unknown-impaired-max P] [--covers-min P]
   --count N       so many random networks (300)
   --only INDEX    this one of them, with every figure
@@ -16,6 +16,7 @@ usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table | --kern
   --name WORD     of the named or the kernel's networks those whose names have this
   --method M,…    test, discover, burst, rfc2544, rfc7640, y1564 (all)
   --json FILE     every run with every figure
+  --matrix FILE   the tables in Markdown, as the manual has them
   --files FOLDER  files of the networks that something was wrong of (target/truth)
   --…-max P       more percent of a method's runs are a failure; unknown: without loss, jitter and host
                   trouble, unknown-impaired: with them
@@ -29,6 +30,7 @@ pub(crate) struct Options {
     pub(crate) name: Option<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) matrix: Option<PathBuf>,
     pub(crate) files: PathBuf,
     pub(crate) limits: Limits,
 }
@@ -53,6 +55,7 @@ impl Options {
             name: None,
             jobs: None,
             json: None,
+            matrix: None,
             files: PathBuf::from("target/truth"),
             limits: Limits::default(),
         };
@@ -93,6 +96,7 @@ impl Options {
             }
             "--name" => self.name = Some(value.into()),
             "--json" => self.json = Some(value.into()),
+            "--matrix" => self.matrix = Some(value.into()),
             "--files" => self.files = value.into(),
             "--wrong-max" => self.limits.wrong = percent()?,
             "--invalid-max" => self.limits.invalid = percent()?,

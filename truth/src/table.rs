@@ -115,13 +115,13 @@ fn headline_errors(run: &Outcome) -> Vec<f64> {
     figures.filter_map(|figure| figure.error).map(f64::abs).collect()
 }
 
-fn coverage(run: &Outcome) -> Vec<bool> {
+pub(crate) fn coverage(run: &Outcome) -> Vec<bool> {
     let figures = run.judgement.figures.iter().filter(|figure| !figure.is_aside);
     figures.filter_map(|figure| figure.covers).collect()
 }
 
 /// In percent.
-fn share_of(covered: &[bool]) -> Option<f64> {
+pub(crate) fn share_of(covered: &[bool]) -> Option<f64> {
     let held = covered.iter().filter(|held| **held).count();
     (!covered.is_empty()).then(|| 100.0 * held as f64 / covered.len() as f64)
 }
@@ -163,18 +163,18 @@ fn by_figure(runs: &[&Outcome]) -> String {
     text
 }
 
-fn percent(class: Class, runs: &[&Outcome]) -> f64 {
+pub(crate) fn percent(class: Class, runs: &[&Outcome]) -> f64 {
     let count = runs.iter().filter(|run| run.judgement.class == class).count();
     100.0 * count as f64 / runs.len().max(1) as f64
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
 
 /// The value below which this share of them lies.
-fn at(sorted: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn at(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     sorted.get((share * last as f64).round() as usize).copied()
 }

@@ -85,6 +85,8 @@ pub(crate) struct Figure {
     pub(crate) error: Option<f64>,
     /// Whether the interval that it states holds a right answer.
     pub(crate) covers: Option<bool>,
+    /// Half of that interval, relative to its middle; infinite where it has no end.
+    pub(crate) width: Option<f64>,
     /// What was said, and what is true.
     pub(crate) text: String,
     /// It is shown, and does not make a run wrong.
@@ -245,13 +247,19 @@ impl Right {
         let error = said.value.map(|value| value / self.truth - 1.0);
         let off = error.map_or_else(String::new, |error| format!(" ({:+.2} %)", 100.0 * error));
         let text = format!("{} said, {} true{off}", said.text(), si(self.truth));
-        Figure { name, state, error, covers, text, is_aside: false }
+        let half = |[least, most]: [f64; 2]| match most.is_finite() {
+            true => (most - least) / (most + least),
+            false => f64::INFINITY,
+        };
+        let width = said.interval.map(half).filter(|width| !width.is_nan());
+        Figure { name, state, error, covers, width, text, is_aside: false }
     }
 }
 
 impl Figure {
     fn new(name: &'static str, state: State, text: impl Into<String>) -> Self {
-        Self { name, state, error: None, covers: None, text: text.into(), is_aside: false }
+        let (error, covers, width) = (None, None, None);
+        Self { name, state, error, covers, width, text: text.into(), is_aside: false }
     }
 
     fn unknown(name: &'static str, text: impl Into<String>) -> Self {
@@ -265,7 +273,7 @@ impl Figure {
 
     /// Of a bound: how far off it is and what its interval holds says nothing.
     fn bound(self) -> Self {
-        Self { error: None, covers: None, ..self }
+        Self { error: None, covers: None, width: None, ..self }
     }
 
     fn aside(self) -> Self {

@@ -369,3 +369,15 @@ fn two_buckets_are_told_apart_or_seem_one_with_both_their_tokens() {
     alone["excess_shown_from_cbs_bytes"] = json!(10_000);
     assert_eq!(discovered(&network, alone), Class::Wrong);
 }
+
+/// Of 90 to 110 half is a tenth of the middle.
+#[test]
+fn how_wide_an_interval_is_is_half_of_it_by_its_middle() {
+    let width = |said: Value| {
+        Right::exactly(100.0).judged("rate", Said::of(&said, "rate").unwrap()).width.unwrap()
+    };
+    let of = |most: f64| json!({"rate": 101.0, "rate_at_least": 90.0, "rate_at_most": most});
+    assert!((width(of(110.0)) - 0.1).abs() < 1e-12);
+    let open = json!({"rate": 101.0, "rate_at_least": 90.0, "rate_at_most": null});
+    assert!(width(open).is_infinite());
+}

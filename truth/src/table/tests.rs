@@ -39,6 +39,7 @@ fn one_interval_of_two_that_holds_the_truth_is_half() {
         state: State::Right,
         error: None,
         covers,
+        width: None,
         text: String::new(),
         is_aside: false,
     };
@@ -49,4 +50,24 @@ fn one_interval_of_two_that_holds_the_truth_is_half() {
     let mut run = outcome(Class::Right);
     run.judgement.figures = [Some(true), None].map(figure).into();
     assert_eq!(exceeded(&[run], limits(93.0)), Vec::<String>::new());
+}
+
+#[test]
+fn the_manuals_table_has_the_same_shares_and_how_wide_intervals_are() {
+    let mut run = outcome(Class::Right);
+    run.judgement.figures.push(crate::judge::Figure {
+        name: "rate",
+        state: State::Right,
+        error: None,
+        covers: Some(true),
+        width: Some(0.1),
+        text: String::new(),
+        is_aside: false,
+    });
+    let words = ["--seed", "7", "--count", "2"].map(String::from);
+    let options = crate::options::Options::of(&words).unwrap();
+    let text = crate::matrix::markdown(&[run, outcome(Class::Wrong)], &options);
+    assert!(text.contains("`cargo xtask truth --seed 7 --count 2`"), "{text}");
+    let line = "| clean | 2 | 50.0 % | 0.0 % | 50.0 % | 0.0 % | 100.0 % | 10.000 % |";
+    assert!(text.contains(line), "{text}");
 }

@@ -1,0 +1,67 @@
+//! The table of a full run as it stands in the manual.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use crate::groups::GROUPS;
+use crate::judge::Class;
+use crate::method::Method;
+use crate::options::{Options, Which};
+use crate::table::{Outcome, at, coverage, percent, share_of, sorted};
+
+const CLASSES: [Class; 4] = [Class::Right, Class::Unknown, Class::Wrong, Class::Invalid];
+
+/// In Markdown, with what to type to make it again.
+pub(crate) fn markdown(outcomes: &[Outcome], options: &Options) -> String {
+    let networks = match options.which {
+        Which::Drawn { count } => format!("--seed {} --count {count}", options.seed),
+        Which::Only { index } => format!("--seed {} --only {index}", options.seed),
+        Which::Fixed => "--table".into(),
+        Which::Kernel => "--kernel".into(),
+    };
+    let mut text = format!("Made by `cargo xtask truth {networks}` of commit {}.\n", commit());
+    for method in Method::ALL {
+        let runs: Vec<&Outcome> = outcomes.iter().filter(|one| one.method == method).collect();
+        if !runs.is_empty() {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n{}", of_method(method, &runs));
+        }
+    }
+    text
+}
+
+fn of_method(method: Method, runs: &[&Outcome]) -> String {
+    let mut text = format!(
+        "| `{}` | runs | right | unknown | wrong | invalid | intervals hold the truth | they are ± |\n\
+         | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        method.name()
+    );
+    for group in GROUPS {
+        let runs: Vec<&Outcome> =
+            runs.iter().filter(|run| run.groups.contains(&group)).copied().collect();
+        if runs.is_empty() {
+            continue;
+        }
+        let shares = CLASSES.map(|class| format!("{:.1} %", percent(class, &runs)));
+        let held: Vec<bool> = runs.iter().flat_map(|run| coverage(run)).collect();
+        let held = share_of(&held).map_or("–".into(), |held| format!("{held:.1} %"));
+        let widths = sorted(runs.iter().flat_map(|run| widths(run)).collect());
+        let width =
+            at(&widths, 0.5).map_or("–".into(), |width| format!("{:.3} %", 100.0 * width));
+        let (count, shares) = (runs.len(), shares.join(" | "));
+        let _ = writeln!(text, "| {group} | {count} | {shares} | {held} | {width} |");
+    }
+    text
+}
+
+/// Of intervals that are stated, half their widths in relation to their middles.
+fn widths(run: &Outcome) -> impl Iterator<Item = f64> {
+    run.judgement.figures.iter().filter(|figure| !figure.is_aside).filter_map(|figure| figure.width)
+}
+
+/// The one that is checked out, as git calls it.
+fn commit() -> String {
+    let asked = Command::new("git").args(["describe", "--always", "--dirty"]).output();
+    let said = asked.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    said.map_or_else(|| "unknown".into(), |said| said.trim().into())
+}
