@@ -9,12 +9,14 @@ use core::time::Duration;
 use fp_model::{BurstReport, BurstsReport, PacketLayout};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, settle, spacing_in_runs,
-    unknown,
+    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, Search, settle,
+    spacing_in_runs, unknown,
 };
 use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
 use crate::infer::departures::unsure;
+use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
+use crate::path::{Packets, rest};
 use seen::{arrival_spacing, excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
 use two::Train;
@@ -125,6 +127,11 @@ impl Look<'_> {
                 Kind::Queue => {
                     let delay = super::seconds(long.waited.0);
                     let kind = Kind::Queue;
+                    // What the trains filled empties, then what let frames go at once fills: together they
+                    // hold what a bucket would that explains the trains.
+                    let Search { family, dscp, rtt, .. } = self.search;
+                    let fills = super::seconds(SURELY_FULL * long.fills_s());
+                    rest(&mut Probing(self.run), Packets { family, dscp }, rtt, (2, fills))?;
                     return self.queue(&Estimate { kind, delay, ..*found }, quiet);
                 }
                 Kind::Unknown => return Ok(unknown(found)),

@@ -233,6 +233,10 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         points.iter().map(|(at, count)| count - frames_s * (at - base)).collect();
     let middle = crate::burst::median(at_once)?;
     let off = error * frames_s * (end - base) + 1.0;
+    if middle + off < 0.0 {
+        // Something waited before the first frame.
+        return None;
+    }
     let (sent, arrived) = (train.frames(train.whole()), train.arrived(train.whole()));
     Some(Held {
         frames_s: Bounds {
