@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::groups::GROUPS;
 use crate::judge::Class;
 use crate::method::Method;
 use crate::options::{Options, Which};
-use crate::table::{Outcome, at, coverage, percent, share_of, sorted};
+use crate::table::{
+    Outcome, at, by_group, by_method, coverage, headline, percent, share_of, sorted,
+};
 
 const CLASSES: [Class; 4] = [Class::Right, Class::Unknown, Class::Wrong, Class::Invalid];
 
@@ -20,12 +21,9 @@ pub(crate) fn markdown(outcomes: &[Outcome], options: &Options) -> String {
         Which::Kernel => "--kernel".into(),
     };
     let mut text = format!("Made by `cargo xtask truth {networks}` of commit {}.\n", commit());
-    for method in Method::ALL {
-        let runs: Vec<&Outcome> = outcomes.iter().filter(|one| one.method == method).collect();
-        if !runs.is_empty() {
-            // Writing to a string does not fail.
-            let _ = write!(text, "\n{}", of_method(method, &runs));
-        }
+    for (method, runs) in by_method(outcomes) {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n{}", of_method(method, &runs));
     }
     text
 }
@@ -36,27 +34,19 @@ fn of_method(method: Method, runs: &[&Outcome]) -> String {
          | --- | --: | --: | --: | --: | --: | --: | --: |\n",
         method.name()
     );
-    for group in GROUPS {
-        let runs: Vec<&Outcome> =
-            runs.iter().filter(|run| run.groups.contains(&group)).copied().collect();
-        if runs.is_empty() {
-            continue;
-        }
+    for (group, runs) in by_group(runs) {
         let shares = CLASSES.map(|class| format!("{:.1} %", percent(class, &runs)));
         let held: Vec<bool> = runs.iter().flat_map(|run| coverage(run)).collect();
         let held = share_of(&held).map_or("–".into(), |held| format!("{held:.1} %"));
-        let widths = sorted(runs.iter().flat_map(|run| widths(run)).collect());
+        let figures = runs.iter().flat_map(|run| headline(run));
+        // Half of an interval in relation to its middle.
+        let widths = sorted(figures.filter_map(|figure| figure.width).collect());
         let width =
             at(&widths, 0.5).map_or("–".into(), |width| format!("{:.3} %", 100.0 * width));
         let (count, shares) = (runs.len(), shares.join(" | "));
         let _ = writeln!(text, "| {group} | {count} | {shares} | {held} | {width} |");
     }
     text
-}
-
-/// Of intervals that are stated, half their widths in relation to their middles.
-fn widths(run: &Outcome) -> impl Iterator<Item = f64> {
-    run.judgement.figures.iter().filter(|figure| !figure.is_aside).filter_map(|figure| figure.width)
 }
 
 /// The one that is checked out, as git calls it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::groups::GROUPS;
-use crate::judge::{Class, Judgement, State};
+use crate::judge::{Class, Figure, Judgement, State};
 use crate::method::Method;
 
 /// One method over one network.
@@ -39,15 +39,26 @@ const CLASSES: [Class; 4] = [Class::Right, Class::Wrong, Class::Invalid, Class::
 /// A table for each method, what was wrong by figure, and every run that is wrong or invalid.
 pub(crate) fn text(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
-    for method in Method::ALL {
-        let runs: Vec<&Outcome> = outcomes.iter().filter(|one| one.method == method).collect();
-        if runs.is_empty() {
-            continue;
-        }
+    for (method, runs) in by_method(outcomes) {
         // Writing to a string does not fail.
         let _ = write!(text, "{}", of_method(method, &runs));
     }
     text
+}
+
+/// The runs of each method that has any.
+pub(crate) fn by_method(outcomes: &[Outcome]) -> impl Iterator<Item = (Method, Vec<&Outcome>)> {
+    let of = |method| (method, outcomes.iter().filter(|run| run.method == method).collect());
+    Method::ALL.into_iter().map(of).filter(|(_, runs): &(_, Vec<_>)| !runs.is_empty())
+}
+
+/// The runs of each group that has any.
+pub(crate) fn by_group<'a>(
+    runs: &[&'a Outcome],
+) -> impl Iterator<Item = (&'static str, Vec<&'a Outcome>)> {
+    let of =
+        |group| (group, runs.iter().filter(|run| run.groups.contains(&group)).copied().collect());
+    GROUPS.into_iter().map(of).filter(|(_, runs): &(_, Vec<_>)| !runs.is_empty())
 }
 
 fn of_method(method: Method, runs: &[&Outcome]) -> String {
@@ -67,12 +78,8 @@ fn of_method(method: Method, runs: &[&Outcome]) -> String {
         "med s",
         "p95 s"
     );
-    for group in GROUPS {
-        let of_group: Vec<&Outcome> =
-            runs.iter().filter(|run| run.groups.contains(&group)).copied().collect();
-        if !of_group.is_empty() {
-            let _ = writeln!(text, "{}", line(group, &of_group));
-        }
+    for (group, runs) in by_group(runs) {
+        let _ = writeln!(text, "{}", line(group, &runs));
     }
     let _ = write!(text, "{}", by_figure(runs));
     for class in [Class::Wrong, Class::Invalid] {
@@ -111,13 +118,15 @@ fn headline_errors(run: &Outcome) -> Vec<f64> {
     if run.judgement.class == Class::Invalid {
         return Vec::new();
     }
-    let figures = run.judgement.figures.iter().filter(|figure| !figure.is_aside);
-    figures.filter_map(|figure| figure.error).map(f64::abs).collect()
+    headline(run).filter_map(|figure| figure.error).map(f64::abs).collect()
+}
+
+pub(crate) fn headline(run: &Outcome) -> impl Iterator<Item = &Figure> {
+    run.judgement.figures.iter().filter(|figure| !figure.is_aside)
 }
 
 pub(crate) fn coverage(run: &Outcome) -> Vec<bool> {
-    let figures = run.judgement.figures.iter().filter(|figure| !figure.is_aside);
-    figures.filter_map(|figure| figure.covers).collect()
+    headline(run).filter_map(|figure| figure.covers).collect()
 }
 
 /// In percent.
@@ -182,8 +191,7 @@ pub(crate) fn at(sorted: &[f64], share: f64) -> Option<f64> {
 /// Which limits are exceeded, a sentence for each.
 pub(crate) fn exceeded(outcomes: &[Outcome], limits: Limits) -> Vec<String> {
     let mut sentences = Vec::new();
-    for method in Method::ALL {
-        let runs: Vec<&Outcome> = outcomes.iter().filter(|one| one.method == method).collect();
+    for (method, runs) in by_method(outcomes) {
         let is_impaired = |run: &&&Outcome| {
             let impaired = ["loss", "jitter", "loss and jitter", "host trouble"];
             run.groups.iter().any(|group| impaired.contains(group))

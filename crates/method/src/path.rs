@@ -72,8 +72,19 @@ pub fn rough_rtt(bed: &mut dyn Testbed, packets: Packets) -> Result<RttSummary, 
     })
 }
 
+/// Sends two small probes only, for `lasts`: the second one is due at the end, because a trial of probes is
+/// over when all are answered.
+pub(crate) fn pause(
+    bed: &mut dyn Testbed,
+    packets: Packets,
+    rtt: Duration,
+    lasts: Duration,
+) -> Result<(), Abort> {
+    rest(bed, packets, rtt, (2, lasts)).map(drop)
+}
+
 /// Small probes of a path that is to come to rest, or to stay there.
-pub(crate) fn rest(
+fn rest(
     bed: &mut dyn Testbed,
     packets: Packets,
     rtt: Duration,

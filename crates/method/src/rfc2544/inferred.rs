@@ -309,14 +309,13 @@ fn of_length(
         Limits::Found(found, quiet) => {
             let limit = Limit { line_l1, ..Limit::seen(&said, f64::from(frame_bytes)) };
             let held = match found.kind {
-                Kind::Queue => Some(limit.held),
+                Kind::Queue => limit.held,
                 // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with
                 // its own rate only, in a longer pause than there is between two trials.
                 Kind::Policer | Kind::Unknown => finder
                     .longest_burst(&found, &quiet, PAUSE_OF_TWO_S)?
-                    .map(|bits| bits.at_most / 8.0),
+                    .map_or(f64::INFINITY, |bits| bits.at_most / 8.0),
             };
-            let held = held.unwrap_or(f64::INFINITY);
             Limit { held, ..limit }.at(frame_bytes, line)
         }
         Limits::NotReached(_) | Limits::Unknown { .. } => None,

@@ -124,12 +124,6 @@ impl Offered {
         self.loss_ratio <= accepted_loss_ratio && !self.fills_a_queue
     }
 
-    /// What was offered, less what the tester fell short of it.
-    pub(super) fn really_sent(&self) -> Rate {
-        let sent = self.sent_frames as f64 / self.planned_frames.max(1) as f64;
-        self.offered.rate_l1.scaled(if self.tester_limit { sent } else { 1.0 })
-    }
-
     /// The share of the load that did not come through at the rate at which it was offered.
     pub(super) fn shortfall(&self) -> f64 {
         let came_through = self.received_l1.as_bps() as f64;

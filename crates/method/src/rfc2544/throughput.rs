@@ -167,7 +167,7 @@ impl Finder<'_, '_> {
         for _ in 0..AROUND_MAX {
             let seen = self.offer(rate_l1)?;
             if self.passes(&seen) {
-                let passed_l1 = seen.really_sent();
+                let passed_l1 = self.really_sent(rate_l1).rate_l1;
                 passing = passing.max(Some(passed_l1));
                 if shown(passed_l1) > inferred.at_most_l1 && failing.is_none() && !is_disputed {
                     // Trains exclude this, unless more was forgiven than they show: a trial that lasts longer

@@ -16,7 +16,7 @@ use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
 use crate::infer::departures::unsure;
 use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
-use crate::path::{Packets, rest};
+use crate::path::{Packets, pause};
 use seen::{arrival_spacing, excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
 use two::Train;
@@ -118,24 +118,21 @@ impl Look<'_> {
         let Some(mut long) = self.measure(self.search.frame_bytes, aim, true, quiet)? else {
             return Ok(unknown(found));
         };
-        if found.kind == Kind::Policer && long.waits(found) == Kind::Queue {
-            return Ok(unknown(found));
-        }
-        if found.kind == Kind::Unknown {
-            match long.waits(found) {
-                Kind::Policer => {}
-                Kind::Queue => {
-                    let delay = super::seconds(long.waited.0);
-                    let kind = Kind::Queue;
-                    // What the trains filled empties, then what let frames go at once fills: together they
-                    // hold what a bucket would that explains the trains.
-                    let Search { family, dscp, rtt, .. } = self.search;
-                    let fills = super::seconds(SURELY_FULL * long.fills_s());
-                    rest(&mut Probing(self.run), Packets { family, dscp }, rtt, (2, fills))?;
-                    return self.queue(&Estimate { kind, delay, ..*found }, quiet);
-                }
-                Kind::Unknown => return Ok(unknown(found)),
+        match (found.kind, long.waits(found)) {
+            (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => {
+                return Ok(unknown(found));
             }
+            (Kind::Unknown, Kind::Queue) => {
+                let delay = super::seconds(long.waited.0);
+                let kind = Kind::Queue;
+                // What the trains filled empties, then what let frames go at once fills: together they hold
+                // what a bucket would that explains the trains.
+                let Search { family, dscp, rtt, .. } = self.search;
+                let fills = super::seconds(SURELY_FULL * long.fills_s());
+                pause(&mut Probing(self.run), Packets { family, dscp }, rtt, fills)?;
+                return self.queue(&Estimate { kind, delay, ..*found }, quiet);
+            }
+            (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => {}
         }
         let depth = long.depth();
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)

@@ -9,7 +9,7 @@ use super::{Finder, MOST, PAST_THE_KNEE, drained};
 use crate::bounds::Bounds;
 use crate::infer::offers::Probing;
 use crate::infer::rate::{Estimate, Quiet, burst, whole};
-use crate::path::{rest, settle};
+use crate::path::{pause, settle};
 
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
@@ -109,12 +109,11 @@ impl Finder<'_> {
         Ok(None)
     }
 
-    /// Sends two probes only, for as long as a bucket needs to fill: how long that was. The second one is due
-    /// at the end, because a trial of probes is over when all are answered.
+    /// Pauses for as long as a bucket needs to fill: how long that was.
     fn fill(&mut self, needed_s: f64) -> Result<Duration, Abort> {
         let needed = Duration::from_secs_f64(needed_s.max(0.0)).min(MOST);
         let needed = needed.max(settle(self.search.rtt));
-        rest(&mut Probing(self.run), self.search.packets(), self.search.rtt, (2, needed))?;
+        pause(&mut Probing(self.run), self.search.packets(), self.search.rtt, needed)?;
         Ok(needed)
     }
 }
