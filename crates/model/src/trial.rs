@@ -168,12 +168,21 @@ pub struct FramesLoad {
     /// The receiver tells how the frames of the whole trial arrived: [`FrameTrace`](crate::FrameTrace).
     #[serde(default, skip_serializing_if = "is_default")]
     pub trace: bool,
+    /// Its figures are not told while it runs: on a slow path they take what the frames are to find.
+    /// Those of a flow with a trace never are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unwatched: bool,
 }
 
 impl FramesLoad {
-    /// Without a trace.
+    /// Watched and without a trace.
     pub const fn new(sizes: FrameSizes, pace: Pace) -> Self {
-        Self { sizes, pace, trace: false }
+        Self { sizes, pace, trace: false, unwatched: false }
+    }
+
+    #[must_use]
+    pub fn unwatched(self) -> Self {
+        Self { unwatched: true, ..self }
     }
 
     #[must_use]

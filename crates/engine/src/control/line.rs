@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use fp_model::Time;
 use fp_model::contact::GIVEN_UP_AFTER;
-use fp_model::{Load, Time};
 
 use super::channel::{Channel, ChannelError};
 use super::far_clock::{Exchange, FarClock};
 use super::message::Message;
 use super::pulse::Pulse;
+use super::sparing::Sparing;
 use crate::Lease;
 use crate::end::End;
 use crate::os::clock;
@@ -49,7 +50,7 @@ pub(crate) enum LineError {
 /// more to read than it can bear breaks the line.
 pub(crate) type Hear = Box<dyn FnMut(Result<Message, LineError>) -> ControlFlow<()> + Send>;
 
-const HEARTBEAT: Duration = Duration::from_millis(250);
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(250);
 /// A little longer, so that the answers to the near end's pings usually do for a heartbeat.
 const PULSE: Duration = Duration::from_millis(300);
 /// The first exchanges, by which the far end's clock is known before the first trial.
@@ -83,7 +84,8 @@ impl Line {
             spoke_at: now,
             ping_due: now,
             pulse_due: now,
-            is_sparing: false,
+            pulse_heard: None,
+            sparing: None,
         };
         let thread = thread::Builder::new().name("control".into()).spawn(|| keeper.run())?;
         Ok(Self { outgoing: Some(outgoing), wake, far_clock, thread: Some(thread) })
@@ -132,9 +134,9 @@ struct Keeper {
     spoke_at: Time,
     ping_due: Time,
     pulse_due: Time,
-    /// A trial of bursts runs, and what the ends say crosses the bucket that it measures: live figures,
-    /// half of all that is said, are left out.
-    is_sparing: bool,
+    pulse_heard: Option<Time>,
+    /// Of the trial that runs.
+    sparing: Option<Sparing>,
 }
 
 enum Turn {
@@ -198,9 +200,12 @@ impl Keeper {
             && pulse.listen()
         {
             self.lease.renew(now);
+            self.pulse_heard = Some(now);
+            self.sparing.iter_mut().for_each(Sparing::hear);
         }
         if now >= self.pulse_due {
-            self.pulse_due = now + HEARTBEAT;
+            let held = self.sparing.and_then(|sparing| sparing.pulse(now));
+            self.pulse_due = now + held.unwrap_or(HEARTBEAT);
             if let Some(pulse) = &mut self.pulse {
                 pulse.beat();
             }
@@ -210,7 +215,7 @@ impl Keeper {
     fn queue_mail(&mut self) -> Result<Turn, LineError> {
         loop {
             match self.to_send.try_recv() {
-                Ok(Message::Progress { .. }) if self.is_sparing => {}
+                Ok(Message::Progress { .. }) if self.sparing.is_some_and(|it| it.is_mute) => {}
                 Ok(message) => {
                     self.heed(&message);
                     self.queue(&message)?;
@@ -229,20 +234,42 @@ impl Keeper {
     fn heartbeat_due(&self) -> Time {
         match self.end {
             End::Near => self.ping_due,
-            End::Far => self.spoke_at + PULSE,
+            End::Far => self.spoke_at + self.seldom(self.spoke_at).unwrap_or(PULSE),
         }
     }
 
-    /// Both ends know from the same messages when a trial of bursts begins and ends.
+    fn seldom(&self, now: Time) -> Option<Duration> {
+        self.sparing.and_then(|sparing| sparing.message(now))
+    }
+
+    /// Both ends know from the same messages when a trial begins and ends.
     fn heed(&mut self, message: &Message) {
         match message {
-            Message::Prepare { spec, .. } => {
-                self.is_sparing =
-                    spec.flows.iter().any(|flow| matches!(flow.load, Load::Bursts(_)));
+            Message::Prepare { spec, .. } => self.sparing = Sparing::of(spec, self.end),
+            Message::Start { at_ns, .. } => self.begin(Time::from_nanos(*at_ns)),
+            Message::Done { .. } | Message::Failed { .. } | Message::Stop { .. } => {
+                self.sparing = None;
+                self.ping_due = self.ping_due.min(clock::now() + HEARTBEAT);
             }
-            Message::Done { .. } | Message::Failed { .. } => self.is_sparing = false,
             _ => {}
         }
+    }
+
+    /// A trial begins at this time on the far end's clock: what is to be said before its frames come is
+    /// said at once.
+    fn begin(&mut self, at: Time) {
+        let Some(sparing) = &mut self.sparing else { return };
+        let now = clock::now();
+        let at = match self.end {
+            End::Near => {
+                let clock = self.far_clock.lock().unwrap_or_else(PoisonError::into_inner);
+                Time::from_nanos(at.as_nanos().wrapping_add_signed(-clock.offset_ns()))
+            }
+            End::Far => at,
+        };
+        sparing.begin(at, self.pulse_heard, now);
+        self.pulse_due = now;
+        self.ping_due = now + sparing.message(now).unwrap_or(HEARTBEAT);
     }
 
     fn keep_alive(&mut self, now: Time) -> Result<(), LineError> {
@@ -254,7 +281,8 @@ impl Keeper {
             End::Near => {
                 self.pings = self.pings.saturating_add(1);
                 let first = self.pings < FIRST_EXCHANGES;
-                self.ping_due = now + if first { FIRST_HEARTBEAT } else { HEARTBEAT };
+                let next = self.seldom(now).unwrap_or(HEARTBEAT);
+                self.ping_due = now + if first { FIRST_HEARTBEAT } else { next };
                 self.queue(&Message::Ping { sent_ns: now.as_nanos() })
             }
         }

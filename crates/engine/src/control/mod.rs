@@ -8,6 +8,7 @@ pub(crate) mod message;
 pub(crate) mod pairing;
 pub(crate) mod pulse;
 pub(crate) mod socket;
+mod sparing;
 pub(crate) mod tls;
 
 pub use identity::{Identity, IdentityError};

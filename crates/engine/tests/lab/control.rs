@@ -1,5 +1,6 @@
 //! Near and far end across emulated networks that treat their control connection badly.
 
+use std::thread;
 use std::time::Duration;
 
 use fp_engine::lab::Grounds;
@@ -12,6 +13,8 @@ use fp_model::{
 use fp_net::path::{Aqm, LinkSpec, MtuSpec, OutageSpec, QueueLimit, QueueSpec, TooBigAnswer};
 
 use crate::across::Across;
+
+const EXPEDITED: Dscp = Dscp::new(46).unwrap();
 
 pub(crate) fn survives_a_black_hole(grounds: Grounds) {
     for (family, bytes) in [(Family::Ipv4, 576), (Family::Ipv6, 1280)] {
@@ -47,6 +50,49 @@ pub(crate) fn survives_a_flood(grounds: Grounds) {
         // 10 of 100 Mbit/s arrive.
         let share = frames.received_frames as f64 / frames.sent_frames as f64;
         assert!((0.05..0.15).contains(&share), "{direction}: {share}");
+    }
+}
+
+/// In two seconds of a trial its sender sends four pulses of 70 bytes, and at most two messages and
+/// acknowledgements: with all heartbeats there would be 2,000 bytes.
+pub(crate) fn is_sparing_while_frames_are_counted(grounds: Grounds) {
+    let across = Across::start(grounds, &LinkSpec::default());
+    let mut bed = across.connect(Family::Ipv4);
+    for direction in [Direction::Upload, Direction::Download] {
+        let pace = Pace::Constant { rate: Rate::mbps(2) };
+        let load = Load::Frames(FramesLoad::new(FrameSizes::fixed(512), pace).unwatched());
+        let steady = Duration::from_millis(2600);
+        let timing = Timing { warm_up: Duration::ZERO, steady, settle: Duration::ZERO };
+        let flow = FlowSpec::new(direction, Family::Ipv4, EXPEDITED, load);
+        let trial = Trial { name: "under test".into(), flows: vec![flow], timing };
+        let beside = thread::scope(|scope| {
+            let beside = scope.spawn(|| across.said_in_two_seconds_of_frames(direction));
+            bed.run(&trial).unwrap();
+            beside.join().unwrap()
+        });
+        assert!(beside <= 4 * 70 + 2 * 350, "{direction}: {beside} bytes");
+    }
+}
+
+impl Across {
+    /// Bytes of what is not marked as frames of the flow are.
+    fn said_in_two_seconds_of_frames(&self, direction: Direction) -> u64 {
+        let bytes = |code_point| {
+            let truth = self.lab.truth().unwrap();
+            let way = match direction {
+                Direction::Upload => truth.near_to_far.links,
+                Direction::Download => truth.far_to_near.links,
+            };
+            way.by_dscp.get(&code_point).map_or(0, |tally| tally.offered.bytes)
+        };
+        let before = bytes(EXPEDITED.code_point());
+        // More than the few frames that prove its address.
+        while bytes(EXPEDITED.code_point()) < before + 20 * 512 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let said = bytes(0);
+        thread::sleep(Duration::from_secs(2));
+        bytes(0) - said
     }
 }
 

@@ -31,7 +31,7 @@ use fp_net::path::{MtuSpec, PoliceSpec, Probability, RemarkSpec, TooBigAnswer};
 use harness::{Case, expect_faithful};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-const CASES: [Case; 36] = [
+const CASES: [Case; 37] = [
     ("a_round_trip_takes_what_the_links_say", a_round_trip_takes_what_the_links_say),
     ("every_frame_is_passed_or_dropped_for_a_cause", every_frame_is_passed_or_dropped_for_a_cause),
     ("a_black_hole_passes_its_mtu_and_nothing_more", a_black_hole_passes_its_mtu_and_nothing_more),
@@ -120,6 +120,7 @@ const CASES: [Case; 36] = [
     ("where_there_is_no_next_hop_it_says_why", ports::next_hop::where_there_is_none_it_says_why),
     ("control_survives_a_hole_for_packets_above_576_bytes", control::survives_a_black_hole),
     ("control_survives_a_flood_of_ten_times_the_line_either_way", control::survives_a_flood),
+    ("control_is_sparing_while_frames_are_counted", control::is_sparing_while_frames_are_counted),
     (
         "a_link_that_is_cut_loses_the_far_end_within_three_seconds",
         control::is_lost_when_the_link_is_cut,

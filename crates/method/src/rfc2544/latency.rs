@@ -111,7 +111,7 @@ fn probed(run: &Run<'_>, way: Way, throughput: FrameRate) -> Trial {
     let rate = throughput.with_rate(Rate::bps(left)).at(Layer::L2);
     let flow = |direction: Direction, load| run.plan.flow(direction, load);
     let sizes = FrameSizes::fixed(throughput.frame_bytes);
-    let frames = FramesLoad::new(sizes, Pace::Constant { rate });
+    let frames = FramesLoad::new(sizes, Pace::Constant { rate }).unwatched();
     let probes = ProbesLoad {
         packet_bytes: throughput.frame_bytes - PacketLayout::ETHERNET_L2_OVERHEAD,
         answer_bytes: ANSWER_BYTES,

@@ -263,7 +263,7 @@ impl Run<'_> {
         let pace = offer.pace(silence);
         let flow = |direction: &fp_model::Direction| {
             let sizes = FrameSizes::fixed(offer.rate.frame_bytes);
-            let load = Load::Frames(FramesLoad::new(sizes, pace.clone()));
+            let load = Load::Frames(FramesLoad::new(sizes, pace.clone()).unwatched());
             self.plan.flow(*direction, load)
         };
         let warm_up = offer.drain.as_ref().map_or(LEARNING, |drain| drain.lasts() + silence);

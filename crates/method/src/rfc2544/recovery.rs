@@ -36,7 +36,7 @@ pub(super) fn recovery(
     let pace = Pace::Steps { steps: steps.into() };
     let flow = |direction: &fp_model::Direction| {
         let sizes = FrameSizes::fixed(found.frame_bytes);
-        run.plan.flow(*direction, Load::Frames(FramesLoad::new(sizes, pace.clone())))
+        run.plan.flow(*direction, Load::Frames(FramesLoad::new(sizes, pace.clone()).unwatched()))
     };
     let trial = Trial {
         name: format!("recovery, {way}: {} bytes", found.frame_bytes),

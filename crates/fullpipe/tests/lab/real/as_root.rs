@@ -1,8 +1,12 @@
-//! What root has another lab for, whose forwarder comes first: one run of each method.
+//! What root has another lab for, whose forwarder comes first: one run of each method, and where it
+//! takes long, another one than the ordinary user's.
+
+use crate::across::run;
+use crate::cases::{burst, rfc2544, rfc6349};
 
 #[test]
 fn bursts() {
-    super::burst::a_policer_passes_its_bursts_and_no_larger_ones();
+    burst::rows_of_the_note_with_any_sender(run, &[768]);
 }
 
 #[test]
@@ -17,12 +21,12 @@ fn connections_through_a_gateway() {
 
 #[test]
 fn frames_of_rfc_2544() {
-    super::rfc2544::latency_is_the_delay_of_a_known_network();
+    rfc2544::latency_is_the_delay_of_a_known_network(run);
 }
 
 #[test]
 fn tcp_of_rfc_6349() {
-    super::rfc6349::a_black_hole_at_1400_bytes_is_found_over_ipv6();
+    rfc6349::a_black_hole_at_1400_bytes_is_found_over_ipv6(run);
 }
 
 #[test]

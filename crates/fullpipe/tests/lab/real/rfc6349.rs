@@ -7,8 +7,3 @@ use crate::cases::rfc6349;
 fn a_line_of_100_mbit_is_found() {
     rfc6349::a_line_of_100_mbit_is_found(run);
 }
-
-#[test]
-pub(super) fn a_black_hole_at_1400_bytes_is_found_over_ipv6() {
-    rfc6349::a_black_hole_at_1400_bytes_is_found_over_ipv6(run);
-}
