@@ -8,6 +8,22 @@ pub struct Bounds {
     pub at_most: f64,
 }
 
+/// What is lost of frames at any rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loss {
+    /// Without an upper end where none was lost: runs of unknown length are seldom seen.
+    pub share: Bounds,
+    /// Frames that it was counted of.
+    pub frames: f64,
+}
+
+impl Loss {
+    /// The share in percent.
+    pub fn percent(&self) -> Bounds {
+        self.share.scaled(100.0)
+    }
+}
+
 impl Bounds {
     pub(crate) const fn exactly(value: f64) -> Self {
         Self { estimate: value, at_least: value, at_most: value }

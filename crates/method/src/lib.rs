@@ -41,6 +41,6 @@ mod watched;
 pub mod y1564;
 
 pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};
-pub use bounds::Bounds;
+pub use bounds::{Bounds, Loss};
 pub use number::Number;
 pub use rounded::{grouped, rounded, signed};

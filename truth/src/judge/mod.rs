@@ -298,6 +298,10 @@ fn lost_at_any_rate(said: Said, way: &DirectionFacts) -> Figure {
     let holds = said.interval.is_some_and(|[least, most]| least <= truth && truth <= most);
     let text = format!("{} % said, {truth:.3} % true", said.text());
     let more = said.value.is_some_and(|percent| percent >= truth);
+    let is_open = said.interval.is_some_and(|[_, most]| most.is_infinite());
+    if is_open && !is_near {
+        return Figure::unknown("loss", text);
+    }
     Figure::of("loss", is_near || holds || way.is_crossed && more, text)
 }
 

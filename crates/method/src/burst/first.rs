@@ -146,7 +146,7 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
     let (found, limits, quiet) = discovery::look(run, search, shortest)?;
     let bytes = f64::from(frame_bytes);
     let came = match limits {
-        Limits::NotReached(bps) => bps,
+        Limits::NotReached(bps, _) => bps,
         Limits::Found(Estimate { at_least, .. }, _) | Limits::Unknown { at_least, .. } => at_least,
     };
     let range_s = quiet.map_or(0.0, |quiet| quiet.range);
@@ -165,7 +165,7 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
             .then_some(First::NoPolicer(Some(Queue { bytes_s, waited })))
     };
     let said = match (&found.found, &limits) {
-        (Discovered::NoPolicer { .. }, Limits::NotReached(bps)) => {
+        (Discovered::NoPolicer { .. }, Limits::NotReached(bps, _)) => {
             let shown = would_show(*bps, empties.as_secs_f64() / 3.0);
             shown.then_some(First::NoPolicer(None))
         }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use fp_model::{Direction, Dscp, Layer, LayeredRate, PacketLayout, Rate};
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Loss};
 use crate::path::PathMtu;
 use crate::verdict;
 
@@ -172,7 +172,7 @@ pub struct Discovery {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Discovered {
     /// Everything passed: a bucket of more than this, if there is one, at a CIR below the line.
-    NoPolicer { sent_bytes: u64, loss_percent: Bounds },
+    NoPolicer { sent_bytes: u64, loss: Loss },
     Policer {
         /// At the charged layer, bits per second.
         cir_bps: Bounds,

@@ -233,9 +233,9 @@ fn not_as_planned(named: &str, flaw: Flaw, trials: u32) -> String {
 
 fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String) {
     match found {
-        Discovered::NoPolicer { sent_bytes, loss_percent } => {
-            let loss = if loss_percent.estimate > 0.0 {
-                format!("; {:.2} % are lost at any rate", loss_percent.estimate)
+        Discovered::NoPolicer { sent_bytes, loss } => {
+            let loss = if loss.share.estimate > 0.0 {
+                format!("; {:.2} % are lost at any rate", 100.0 * loss.share.estimate)
             } else {
                 String::new()
             };

@@ -15,7 +15,7 @@ use core::time::Duration;
 use fp_model::Rate;
 
 use super::train::{CERTAIN, CLOCK_STEP, CLOCKS_APART, Mean, Slice, Through, Train, scatter};
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Loss};
 
 /// The second part of a train, relative to the rate.
 pub(crate) const OVER: f64 = 1.4;
@@ -174,7 +174,7 @@ impl Quiet {
     }
 
     /// The loss with its interval.
-    pub(crate) fn loss_within(&self) -> Bounds {
+    pub(crate) fn loss_within(&self) -> Loss {
         loss(self.frames, self.lost, self.loss_events)
     }
 
@@ -207,12 +207,12 @@ impl Quiet {
 /// The share of frames that is lost at any rate, with its interval, by how many of them were lost in a number
 /// of runs. Runs of lost frames come as by Poisson's law, whose mean lies between the ends that Garwood (1936)
 /// gives for a count, by Wilson's and Hilferty's cube; their lengths, as of a geometric distribution, are known
-/// to the root of `(1 - 1/b) / n` in the mean. Both are factors. Of `n` frames without a loss, three in `n` may
-/// be lost.
-pub(crate) fn loss(frames: f64, lost: f64, runs: f64) -> Bounds {
+/// to the root of `(1 - 1/b) / n` in the mean. Both are factors.
+pub(crate) fn loss(frames: f64, lost: f64, runs: f64) -> Loss {
     let estimate = lost / frames.max(1.0);
     if lost <= 0.0 {
-        return Bounds { estimate, at_least: 0.0, at_most: 3.0 / frames.max(3.0) };
+        let share = Bounds { estimate, at_least: 0.0, at_most: f64::INFINITY };
+        return Loss { share, frames };
     }
     let runs = runs.clamp(1.0, lost.max(1.0));
     let cube = |count: f64, errors: f64| {
@@ -224,7 +224,8 @@ pub(crate) fn loss(frames: f64, lost: f64, runs: f64) -> Bounds {
     let length = COVERS * libm::sqrt((1.0 - runs / lost.max(1.0)) / runs);
     let apart = ends.map(|end| libm::hypot(libm::log(end / runs), length));
     let at_least = estimate * libm::exp(-apart[0]);
-    Bounds { estimate, at_least, at_most: (estimate * libm::exp(apart[1])).min(1.0) }
+    let at_most = (estimate * libm::exp(apart[1])).min(1.0);
+    Loss { share: Bounds { estimate, at_least, at_most }, frames }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use fp_model::{
 use super::offers::{Counts, Offers, Probing, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, loss, whole};
 use super::train::Train;
-use crate::bounds::Bounds;
+use crate::bounds::Loss;
 use crate::path::{come_to_rest, mismatch, settle};
 use held::Held;
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
@@ -154,7 +154,7 @@ impl<'a> Finder<'a> {
     pub(crate) fn find(&mut self) -> Result<Limits, Abort> {
         let mut over = match self.ramp()? {
             Ok(over) => over,
-            Err(reached) => return Ok(Limits::NotReached(reached)),
+            Err(reached) => return Ok(Limits::NotReached(reached, self.loss())),
         };
         self.look_closer(&mut over)?;
         let mut hunt = Hunt::from(over);
@@ -298,7 +298,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What is lost at any rate, as far as rates that passed tell.
-    pub(crate) fn loss(&self) -> Bounds {
+    fn loss(&self) -> Loss {
         let (frames, lost, runs) = self.passed;
         loss(frames, lost, runs)
     }

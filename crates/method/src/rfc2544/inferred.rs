@@ -167,7 +167,7 @@ pub(super) fn look(
 }
 
 fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
-    if matches!(said, Limits::NotReached(_)) {
+    if matches!(said, Limits::NotReached(..)) {
         return Found::Nothing;
     }
     let line_l1 = discovery.line_l1;
@@ -202,7 +202,7 @@ impl Limit {
     fn seen(said: &Limits, frame_bytes: f64) -> Self {
         let (found, loses, uneven) = match *said {
             Limits::Found(found, quiet) => (found, quiet.lost > 0.0, quiet.range),
-            Limits::NotReached(_) | Limits::Unknown { .. } => (Estimate::UNKNOWN, true, 0.0),
+            Limits::NotReached(..) | Limits::Unknown { .. } => (Estimate::UNKNOWN, true, 0.0),
         };
         let (wait, error) = found.waits;
         let queued = if wait > CERTAIN * error { wait.min(FINE_MOST.as_secs_f64()) } else { 0.0 };
@@ -318,6 +318,6 @@ fn of_length(
             };
             Limit { held, ..limit }.at(frame_bytes, line)
         }
-        Limits::NotReached(_) | Limits::Unknown { .. } => None,
+        Limits::NotReached(..) | Limits::Unknown { .. } => None,
     })
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout};
 
 use super::{Bottleneck, LimitKind, Run, Source, Step};
-use crate::infer::rate::{Estimate, Kind, Quiet, whole};
+use crate::infer::rate::{Kind, whole};
 use crate::infer::search::{Finder, Limits, Precision, Search};
 
 const UDP_HEADER_BYTES: u32 = 8;
@@ -69,7 +69,7 @@ fn measured(
         Limits::Found(found, quiet) if found.kind == Kind::Policer => {
             finder.longest_burst(found, quiet, 0.0)?
         }
-        Limits::Found(..) | Limits::NotReached(_) | Limits::Unknown { .. } => None,
+        Limits::Found(..) | Limits::NotReached(..) | Limits::Unknown { .. } => None,
     };
     let burst_bytes = burst.map(|bits| bits.scaled(1.0 / 8.0));
     let trials = finder.trials;
@@ -93,26 +93,16 @@ fn of_limits(limits: &Limits, direction: Direction, packet: PacketLayout) -> Bot
         Bottleneck { kind, ..of_rates(direction, packet, rates_l2.map(at), layer) }
     };
     match *limits {
-        Limits::NotReached(bps) => at([bps, bps, f64::INFINITY], LimitKind::NotReached),
+        Limits::NotReached(bps, _) => at([bps, bps, f64::INFINITY], LimitKind::NotReached),
         Limits::Unknown { bps, at_least, at_most } => {
             at([bps, at_least, at_most], LimitKind::Unknown)
         }
-        Limits::Found(found, quiet) => with_loss(
-            at([found.bps, found.at_least, found.at_most], kind_of(found.kind)),
-            &found,
-            &quiet,
-        ),
-    }
-}
-
-fn with_loss(bottleneck: Bottleneck, found: &Estimate, quiet: &Quiet) -> Bottleneck {
-    let loss = quiet.loss_within();
-    Bottleneck {
-        overload_delay: Some(found.delay),
-        overload_drops: found.drops,
-        base_loss: loss.estimate,
-        base_loss_within: Some((loss.at_least, loss.at_most)),
-        ..bottleneck
+        Limits::Found(found, quiet) => Bottleneck {
+            overload_delay: Some(found.delay),
+            overload_drops: found.drops,
+            base_loss: Some(quiet.loss_within()),
+            ..at([found.bps, found.at_least, found.at_most], kind_of(found.kind))
+        },
     }
 }
 
@@ -140,8 +130,7 @@ fn of_rates(
         source: Source::Measured,
         kind: LimitKind::Unknown,
         trials: 0,
-        base_loss: 0.0,
-        base_loss_within: None,
+        base_loss: None,
         overload_delay: None,
         overload_drops: false,
         burst_bytes: None,

@@ -11,7 +11,7 @@ use fp_model::{
 };
 
 use super::steady::Settled;
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Loss};
 use crate::metrics;
 use crate::path::{BaselineRtt, PathMtu};
 use crate::verdict;
@@ -42,10 +42,8 @@ pub struct Bottleneck {
     pub source: Source,
     pub kind: LimitKind,
     pub trials: u32,
-    /// Loss that does not depend on the rate.
-    pub base_loss: f64,
-    /// The interval that holds the truth of it in 95 of 100 cases; `None` where it was not measured.
-    pub base_loss_within: Option<(f64, f64)>,
+    /// Loss that does not depend on the rate; `None` where it was not measured.
+    pub base_loss: Option<Loss>,
     /// Growth of the one-way delay while more was offered than fits.
     pub overload_delay: Option<Duration>,
     /// Frames were dropped by then, so that a queue was full.
@@ -55,6 +53,11 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
+    /// A share of the frames; none where it was not measured.
+    pub fn lost_at_any_rate(&self) -> f64 {
+        self.base_loss.map_or(0.0, |loss| loss.share.estimate)
+    }
+
     pub fn rate_at(&self, layer: Layer) -> Rate {
         self.packet.convert(self.limit, layer)
     }

@@ -445,13 +445,13 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             ),
             step: Some(place),
         }),
-        Step::Bottleneck(limit) if limit.base_loss >= LOSS_MAX => Some(Reason {
+        Step::Bottleneck(limit) if limit.lost_at_any_rate() >= LOSS_MAX => Some(Reason {
             code: "loss_too_high_for_tcp",
             text: format!(
                 "{}: {:.1} % of the packets are lost at half the rate; with 5 % and more a TCP \
                  throughput means little",
                 limit.direction,
-                100.0 * limit.base_loss
+                100.0 * limit.lost_at_any_rate()
             ),
             step: Some(place),
         }),

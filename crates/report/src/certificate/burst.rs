@@ -6,7 +6,7 @@ use super::{known, named, status, table};
 use crate::chart::buckets;
 use crate::document::{Block, Cell, Fact, Table, columns};
 use crate::stored::fields::Fields;
-use crate::text::{grouped, unknown};
+use crate::text::{self, grouped, unknown};
 
 pub(super) fn blocks(steps: &[Fields<'_>], plan: Fields<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -170,18 +170,18 @@ fn discovered(step: Fields<'_>) -> Vec<Fact> {
         format!("{} ({} … {})", step.rate(field), bound("at_least"), bound("at_most"))
     };
     let bytes = |field: &str| format!("{} bytes ({})", step.grouped(field), interval(step, field));
+    let lost = || {
+        let within = ["loss_percent_at_least", "loss_percent_at_most"].map(|end| step.number(end));
+        let within = within[0].zip(within[1]).map(|(least, most)| [least, most]);
+        let percent = step.number("loss_percent").unwrap_or_default();
+        text::lost(percent, within, step.number("loss_counted_frames"))
+    };
     let facts = match step.word("found") {
         "no_policer" => known([
             ("Found", Some(String::from("no policer"))),
             (
                 "Passed at line rate",
-                Some(format!(
-                    "{} bytes, {} lost ({} … {})",
-                    step.grouped("sent_bytes"),
-                    step.decimals("loss_percent", 2, "%"),
-                    step.decimals("loss_percent_at_least", 2, "%"),
-                    step.decimals("loss_percent_at_most", 2, "%")
-                )),
+                Some(format!("{} bytes, {}", step.grouped("sent_bytes"), lost())),
             ),
         ]),
         "policer" => known([

@@ -126,9 +126,13 @@ fn discovery(step: &Discovery) -> Value {
 
 fn found(found: &Discovered) -> Value {
     match found {
-        Discovered::NoPolicer { sent_bytes, loss_percent } => {
-            let mut fields = json!({"found": "no_policer", "sent_bytes": sent_bytes});
-            add(&mut fields, bounds("loss_percent", Some(loss_percent)));
+        Discovered::NoPolicer { sent_bytes, loss } => {
+            let mut fields = json!({
+                "found": "no_policer",
+                "sent_bytes": sent_bytes,
+                "loss_counted_frames": loss.frames,
+            });
+            add(&mut fields, bounds("loss_percent", Some(&loss.percent())));
             fields
         }
         Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {

@@ -263,7 +263,7 @@ const POLICING: StepFields = StepFields {
 const DISCOVERY: StepFields = StepFields {
     step: "discovery",
     own: "direction line_rate_l1_bps trials sending_s found sent_bytes loss_percent \
-        loss_percent_at_least loss_percent_at_most marked_dscp.N \
+        loss_percent_at_least loss_percent_at_most loss_counted_frames marked_dscp.N \
         excess_shown_from_cbs_bytes excess_shown_filled_within_ms cir_bps cir_bps_at_least \
         cir_bps_at_most cbs_bytes cbs_bytes_at_least cbs_bytes_at_most rate_bps \
         rate_bps_at_least rate_bps_at_most bucket_bytes bucket_bytes_at_least \

@@ -18,6 +18,7 @@ pub(super) fn step(step: &Step) -> Value {
 
 fn bottleneck(limit: &Bottleneck) -> Value {
     let at = |layer| limit.rate_at(layer).as_bps();
+    let loss = limit.base_loss.map(|loss| loss.percent());
     let mut fields = json!({
         "name": "bottleneck",
         "direction": limit.direction,
@@ -35,9 +36,9 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         },
         "kind": limit.kind.to_string(),
         "trials": limit.trials,
-        "base_loss_percent": limit.base_loss_within.map(|_| 100.0 * limit.base_loss),
-        "base_loss_percent_at_least": limit.base_loss_within.map(|(least, _)| 100.0 * least),
-        "base_loss_percent_at_most": limit.base_loss_within.map(|(_, most)| 100.0 * most),
+        "base_loss_percent": loss.map(|loss| loss.estimate),
+        "base_loss_percent_at_least": loss.map(|loss| loss.at_least),
+        "base_loss_percent_at_most": loss.map(|loss| loss.at_most),
         "overload_delay_ms": limit.overload_delay.map(ms),
         "overload_drops": limit.overload_drops,
     });

@@ -131,6 +131,17 @@ fn kilobytes(bytes: f64) -> String {
     format!("{:.3}", bytes / 1e3)
 }
 
+/// Of frames, at any rate: with the least and the most where some were lost.
+pub(crate) fn lost(percent: f64, within: Option<[f64; 2]>, of_frames: Option<f64>) -> String {
+    match (within, of_frames) {
+        (Some([least, most]), _) if most.is_finite() => {
+            format!("{percent:.2} % lost ({least:.2} … {most:.2} %)")
+        }
+        (_, Some(frames)) => format!("none of {} frames lost", grouped(frames.round() as u64)),
+        (_, None) => format!("{percent:.2} % lost"),
+    }
+}
+
 fn discovery(out: &mut String, step: &Discovery) {
     let Discovery { direction, found, line_l1, .. } = step;
     let mut say = |name: &str, text: String| {
@@ -138,10 +149,10 @@ fn discovery(out: &mut String, step: &Discovery) {
     };
     say("line", format!("{} (l1)", rate(*line_l1)));
     match found {
-        Discovered::NoPolicer { sent_bytes, loss_percent } => {
-            let (sent, Bounds { estimate, at_least, at_most }) =
-                (grouped(*sent_bytes), loss_percent);
-            let lost = format!("{estimate:.2} % lost ({at_least:.2} … {at_most:.2} %)");
+        Discovered::NoPolicer { sent_bytes, loss } => {
+            let sent = grouped(*sent_bytes);
+            let Bounds { estimate, at_least, at_most } = loss.percent();
+            let lost = lost(estimate, Some([at_least, at_most]), Some(loss.frames));
             say("no policer", format!("{sent} bytes passed at line rate, {lost}"));
         }
         Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {

@@ -19,7 +19,7 @@ use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
-pub(crate) use burst::NOT_EXCLUDED;
+pub(crate) use burst::{NOT_EXCLUDED, lost};
 pub use live::Progress;
 pub(crate) use rfc6349::{base_loss, longest_burst};
 pub use sparkline::sparkline;

@@ -49,11 +49,9 @@ fn bottleneck(limit: &Bottleneck) -> String {
     let other = if layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
     // Of a limit without an upper end both layers show the lower one.
     let shown = if limit.at_most.is_some() { measured } else { limit.at_least };
-    let percent = |loss: f64| 100.0 * loss;
-    let loss = base_loss(
-        percent(limit.base_loss),
-        limit.base_loss_within.map(|(least, most)| [least, most].map(percent)),
-    );
+    let loss = limit.base_loss.map(|loss| loss.percent());
+    let within = loss.map(|loss| [loss.at_least, loss.at_most]);
+    let loss = base_loss(loss.map_or(0.0, |loss| loss.estimate), within);
     format!(
         "bottleneck      {:<9} {} {layer} ({} {other}); {found}{}",
         limit.direction,

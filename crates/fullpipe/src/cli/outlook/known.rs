@@ -249,7 +249,7 @@ fn of_bottleneck(steps: &[rfc6349::Step], towards: Direction) -> Option<Limit> {
         true => Kind::Policer { bytes: held.unwrap_or_else(|| rate.bytes_in(QUEUED)) },
         false => Kind::Queue { delay: limit.overload_delay.unwrap_or(QUEUED) },
     };
-    Some(Limit { loss: limit.base_loss, ..Limit::of(rate, kind) })
+    Some(Limit { loss: limit.lost_at_any_rate(), ..Limit::of(rate, kind) })
 }
 
 /// What discovery has found, or what is asked for.

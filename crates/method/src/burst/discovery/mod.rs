@@ -85,7 +85,6 @@ pub(crate) fn look(
         quiet: None,
         line: None,
         slot_in_runs: None,
-        passed: Bounds::exactly(0.0),
     };
     look.line = look.line()?;
     let mut finder = Finder::new(look.run, search);
@@ -97,7 +96,6 @@ pub(crate) fn look(
         look.queued = finder.queued(found.bps.max(slot_bps));
     }
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
-    look.passed = finder.loss();
     let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
     let line_bps = match (&found, limits) {
@@ -105,13 +103,13 @@ pub(crate) fn look(
         (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
             found.bps * on_the_line / (8.0 * f64::from(frame_bytes))
         }
-        (_, Limits::NotReached(bps)) => bps * on_the_line / (8.0 * f64::from(frame_bytes)),
+        (_, Limits::NotReached(bps, _)) => bps * on_the_line / (8.0 * f64::from(frame_bytes)),
         _ => line_slot.map_or(0.0, |slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
         Limits::Found(_, quiet) => Some(quiet),
-        Limits::NotReached(_) | Limits::Unknown { .. } => look.quiet,
+        Limits::NotReached(..) | Limits::Unknown { .. } => look.quiet,
     };
     let line_l1 = Rate::bps(line_bps as u64);
     Ok((Discovery { direction, line_l1, found, trials, sending }, limits, quiet))
@@ -129,8 +127,6 @@ struct Look<'a> {
     queued: Duration,
     /// What is lost and delayed at a rate that is not the cause of it.
     quiet: Option<Quiet>,
-    /// The share lost of frames at rates that passed.
-    passed: Bounds,
     /// Frames that the sender did not hold back.
     line: Option<BurstReport>,
     /// Seconds from one of the longest frames to the next on the slowest line, where a policer drops some of
@@ -154,9 +150,8 @@ impl Look<'_> {
     fn found(&mut self, limits: Limits) -> Result<Discovered, Abort> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
         Ok(match limits {
-            Limits::NotReached(bps) => {
-                let loss_percent = self.passed.scaled(100.0);
-                Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss_percent }
+            Limits::NotReached(bps, loss) => {
+                Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss }
             }
             Limits::Unknown { bps, at_least, at_most } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };

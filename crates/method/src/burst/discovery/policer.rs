@@ -56,9 +56,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(40);
 const TRIES: u32 = 6;
 /// A bucket of which nothing shows is looked for no longer than this.
 const BUDGET: Duration = Duration::from_secs(20);
-/// How often a train that no bucket explains is sent again, with a third of the excess over the
-/// bucket's rate.
-const SLOWER: u32 = 2;
+/// How often a train that no bucket explains, or whose frames wait in front of one, is sent again with a
+/// third of the excess over the bucket's rate: a 27th of it at last.
+const SLOWER: u32 = 3;
 /// Deeper buckets, in frames, are measured with the longest frames alone: one frame slot is then half
 /// a percent of the depth.
 const MANY_FRAMES: f64 = 60.0;
@@ -372,7 +372,10 @@ impl Aim {
             return false;
         }
         let sent = 1.0 / measured.fates.spacing();
-        if measured.likely().is_empty() && sent > 1.1 * self.expected {
+        // Where frames wait in front of the bucket, it has won tokens meanwhile.
+        let waits = (measured.waited.0 - measured.waited.1) * measured.passes.estimate;
+        let waits = self.is_policer && waits > SLACK_FRAMES;
+        if (measured.likely().is_empty() || waits) && sent > 1.1 * self.expected {
             // Two buckets, or a queue that overflows at such a rate.
             self.slower += 1;
             self.line = (self.expected + (sent - self.expected) / 3.0) / BELOW_THE_LINE;
@@ -397,6 +400,10 @@ impl Aim {
         let is_vague = vague > 1.0;
         let wanted = (self.watched_s * vague).min(WATCHED_MAX_S);
         self.watched_s = self.watched_s.max(wanted);
+        if measured.rate_with_room().is_none() {
+            // Fewer frames in a second leave less room.
+            self.offered = Some(1.0 / measured.fates.spacing());
+        }
         is_first && is_vague && !measured.likely().is_empty()
     }
 

@@ -112,7 +112,7 @@ impl Look<'_> {
         Ok(match is_of_line {
             Some(true) => Discovered::NoPolicer {
                 sent_bytes: ((long.sent - long.lost) * long_bytes) as u64,
-                loss_percent: quiet.loss_within().scaled(100.0),
+                loss: quiet.loss_within(),
             },
             Some(false) => self.as_shaper(found, &long, charge),
             None => super::unknown(found),

@@ -229,14 +229,13 @@ fn intervals_of_the_loss_hold_it_whether_frames_are_lost_alone_or_in_runs() {
                 runs += f64::from(u8::from(is_lost && !was_lost));
             }
             let quiet = Quiet { loss_events: runs, ..Quiet::that_lost(frames, lost) };
-            let Bounds { at_least: least, at_most: most, .. } = quiet.loss_within();
-            // That nothing was lost in eight thousand frames says nothing of long runs.
-            held += u32::from(least <= loss && loss <= most || lost == 0.0 && length > 1.0);
+            let Bounds { at_least: least, at_most: most, .. } = quiet.loss_within().share;
+            held += u32::from(least <= loss && loss <= most);
         }
         // 1000 · 0.95 less three times the root of 1000 · 0.95 · 0.05.
         assert!(held >= 929, "{held} of {DRAWS}: {events} runs of {length}");
     }
-    let seen = Quiet::that_lost(10_000.0, 100.0).loss_within();
+    let seen = Quiet::that_lost(10_000.0, 100.0).loss_within().share;
     let (least, most) = (seen.at_least, seen.at_most);
     assert!(0.0078 < least && most < 0.0124, "{least} to {most}");
 }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use fp_model::{Direction, Dscp, Family, PacketLayout};
 
 use super::MOST;
+use crate::bounds::Loss;
 use crate::infer::rate::{Estimate, Quiet};
 use crate::path::Packets;
 
@@ -78,8 +79,8 @@ impl Search {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limits {
     Found(Estimate, Quiet),
-    /// All passed, at this rate.
-    NotReached(f64),
+    /// All passed, at this rate, but for what is lost at any rate.
+    NotReached(f64, Loss),
     /// Between what came through at last and what was too much.
     Unknown {
         bps: f64,

@@ -9,7 +9,7 @@ use fp_model::{
 };
 
 use super::*;
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Loss};
 use crate::path::{BaselineRtt, PathMtu};
 use crate::rfc6349::{Connection, Judged, Settled};
 
@@ -29,8 +29,7 @@ fn limit(kind: LimitKind) -> Bottleneck {
         source: Source::Measured,
         kind,
         trials: 10,
-        base_loss: 0.0,
-        base_loss_within: None,
+        base_loss: None,
         overload_delay: None,
         overload_drops: false,
         burst_bytes: None,
@@ -319,7 +318,8 @@ fn whatever_the_verdict_the_path_is_remarked_on() {
         probes: 20,
         by: ProbedBy::Datagrams,
     };
-    let limit = Bottleneck { base_loss: 0.05, ..limit(LimitKind::Queue) };
+    let lost = Loss { share: Bounds::exactly(0.05), frames: 1000.0 };
+    let limit = Bottleneck { base_loss: Some(lost), ..limit(LimitKind::Queue) };
     let deep = TcpStep {
         window_fraction: 4.0,
         buffer_delay_percent: Some(310.0),
