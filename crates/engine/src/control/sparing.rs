@@ -17,8 +17,8 @@ use crate::end::End;
 pub(crate) struct Sparing {
     /// No live figures: the bursts, or trains, would meet them.
     pub(crate) is_mute: bool,
-    /// All flows are of frames,
-    is_alone: bool,
+    /// All flows are of frames that one end sends, so that the other one's pulses meet none of them,
+    is_one_way: bool,
     /// and this end sends them.
     is_sender: bool,
     /// The other end's pulses come through, for which this end's must have come before.
@@ -42,13 +42,15 @@ impl Sparing {
             Load::Probes(_) | Load::Tcp(_) | Load::Connections(_) => false,
         });
         let of_frames = |load: &Load| matches!(load, Load::Frames(_) | Load::Bursts(_));
-        let is_alone = trial.flows.iter().all(|flow| of_frames(&flow.load));
         let sends = |direction: Direction| (direction == Direction::Upload) == (end == End::Near);
-        let is_sender = is_alone && trial.flows.iter().all(|flow| sends(flow.direction));
-        (is_mute || is_alone).then_some(Self {
+        let flows = || trial.flows.iter();
+        let is_sender = flows().all(|flow| sends(flow.direction));
+        let is_one_way = flows().all(|flow| of_frames(&flow.load))
+            && (is_sender || !flows().any(|flow| sends(flow.direction)));
+        (is_mute || is_one_way).then_some(Self {
             is_mute,
-            is_alone,
-            is_sender,
+            is_one_way,
+            is_sender: is_one_way && is_sender,
             has_pulses: false,
             active: trial.timing.active(),
             until: Time::ZERO,
@@ -73,7 +75,7 @@ impl Sparing {
 
     /// How long after a message the next one is due that says only that this end lives.
     pub(crate) fn message(&self, now: Time) -> Option<Duration> {
-        (self.is_alone && self.has_pulses && now < self.until).then_some(Self::SELDOM)
+        (self.is_one_way && self.has_pulses && now < self.until).then_some(Self::SELDOM)
     }
 }
 
@@ -122,10 +124,8 @@ mod tests {
         assert_eq!(ends.map(|end| end.pulse(at(12_100))), [None, None]);
         let both = [(UPLOAD, frames(true)), (Direction::Download, frames(true))];
         let both = self::trial(2, &both);
-        assert_eq!(
-            [End::Near, End::Far].map(|end| begun(&both, end, None).pulse(LATER)),
-            [None; 2]
-        );
+        let ends = [End::Near, End::Far].map(|end| begun(&both, end, Some(at(9_900))));
+        assert_eq!(ends.map(|end| (end.pulse(LATER), end.message(LATER))), [(None, None); 2]);
     }
 
     #[test]
