@@ -1,5 +1,7 @@
 //! The two ends of a session.
 
+use fp_model::Direction;
+
 /// Which end of the connection this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -8,6 +10,14 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// Whether flows of this direction are its own.
+    pub(crate) const fn sends(self, direction: Direction) -> bool {
+        matches!(
+            (self, direction),
+            (Self::Near, Direction::Upload) | (Self::Far, Direction::Download)
+        )
+    }
+
     pub(crate) const fn other(self) -> Self {
         match self {
             Self::Near => Self::Far,

@@ -62,6 +62,11 @@ impl FarClock {
         Some(Time::from_nanos(near.as_nanos().wrapping_add(best.offset_ns)))
     }
 
+    /// What the near end's clock shows when the far end's shows `far`.
+    pub(crate) fn near_at(&self, far: Time) -> Time {
+        Time::from_nanos(far.as_nanos().wrapping_add_signed(-self.offset_ns()))
+    }
+
     /// The far end's clock less the near end's.
     pub(crate) fn offset_ns(&self) -> i64 {
         self.best.map_or(0, |best| best.offset_ns as i64)

@@ -135,7 +135,7 @@ struct Keeper {
     ping_due: Time,
     pulse_due: Time,
     pulse_heard: Option<Time>,
-    /// Of the trial that runs.
+    /// What the trial that runs leaves unsaid.
     sparing: Option<Sparing>,
 }
 
@@ -261,10 +261,7 @@ impl Keeper {
         let Some(sparing) = &mut self.sparing else { return };
         let now = clock::now();
         let at = match self.end {
-            End::Near => {
-                let clock = self.far_clock.lock().unwrap_or_else(PoisonError::into_inner);
-                Time::from_nanos(at.as_nanos().wrapping_add_signed(-clock.offset_ns()))
-            }
+            End::Near => self.far_clock.lock().unwrap_or_else(PoisonError::into_inner).near_at(at),
             End::Far => at,
         };
         sparing.begin(at, self.pulse_heard, now);

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use fp_model::contact::DEAD_MAN;
-use fp_model::{Direction, Load, Time, Trial};
+use fp_model::{Load, Time, Trial};
 
 use super::line::HEARTBEAT;
 use crate::end::End;
 
-/// A trial with frames or bursts.
+/// What an end leaves unsaid during one trial with frames or bursts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sparing {
     /// No live figures: the bursts, or trains, would meet them.
@@ -34,7 +34,7 @@ impl Sparing {
     /// From one message that is acknowledged to the next.
     const SELDOM: Duration = Duration::from_secs(2);
 
-    /// `None` for a trial without them.
+    /// `None` where both ends say all that they say otherwise.
     pub(crate) fn of(trial: &Trial, end: End) -> Option<Self> {
         let is_mute = trial.flows.iter().any(|flow| match &flow.load {
             Load::Bursts(_) => true,
@@ -42,11 +42,10 @@ impl Sparing {
             Load::Probes(_) | Load::Tcp(_) | Load::Connections(_) => false,
         });
         let of_frames = |load: &Load| matches!(load, Load::Frames(_) | Load::Bursts(_));
-        let sends = |direction: Direction| (direction == Direction::Upload) == (end == End::Near);
         let flows = || trial.flows.iter();
-        let is_sender = flows().all(|flow| sends(flow.direction));
-        let is_one_way = flows().all(|flow| of_frames(&flow.load))
-            && (is_sender || !flows().any(|flow| sends(flow.direction)));
+        let is_sender = flows().all(|flow| end.sends(flow.direction));
+        let is_receiver = flows().all(|flow| !end.sends(flow.direction));
+        let is_one_way = flows().all(|flow| of_frames(&flow.load)) && (is_sender || is_receiver);
         (is_mute || is_one_way).then_some(Self {
             is_mute,
             is_one_way,
@@ -57,7 +56,7 @@ impl Sparing {
         })
     }
 
-    /// The trial begins `at` a time on this end's clock; when the other end's pulse was heard last.
+    /// The trial begins at `at` on this end's clock, and the other end's last pulse came at `pulse_heard`.
     pub(crate) fn begin(&mut self, at: Time, pulse_heard: Option<Time>, now: Time) {
         self.until = at + self.active;
         self.has_pulses = pulse_heard.is_some_and(|heard| now.since(heard) < DEAD_MAN);
@@ -82,7 +81,7 @@ impl Sparing {
 #[cfg(test)]
 mod tests {
     use fp_model::{
-        Dscp, Family, FlowSpec, FrameSizes, FramesLoad, Pace, ProbesLoad, Rate, Timing,
+        Direction, Dscp, Family, FlowSpec, FrameSizes, FramesLoad, Pace, ProbesLoad, Rate, Timing,
     };
 
     use super::*;
@@ -108,7 +107,7 @@ mod tests {
         Trial { name: String::new(), flows: flows.iter().map(flow).collect(), timing }
     }
 
-    /// At its beginning, ten seconds after the pulse that was heard last, or just after it.
+    /// At ten seconds, a tenth of a second before the trial begins.
     fn begun(trial: &Trial, end: End, pulse_heard: Option<Time>) -> Sparing {
         let mut sparing = Sparing::of(trial, end).unwrap();
         sparing.begin(at(10_100), pulse_heard, at(10_000));

@@ -135,7 +135,7 @@ impl Opened {
                 }
             };
         }
-        let sends = is_sender(end, spec.direction);
+        let sends = end.sends(spec.direction);
         let text = |error: FrameError| error.to_string();
         match &spec.load {
             Load::Tcp(load) => {
@@ -274,13 +274,9 @@ const fn stream<'a, Load>(spec: &FlowSpec, load: &'a Load) -> Stream<'a, Load> {
     Stream { family, vlan_tags, begins, load }
 }
 
-const fn is_sender(end: End, direction: Direction) -> bool {
-    matches!((end, direction), (End::Near, Direction::Upload) | (End::Far, Direction::Download))
-}
-
 fn side(end: End, direction: Direction, load: &TcpLoad) -> Result<swarm::Side, String> {
     let algorithm = swarm::algorithm_of(load).map_err(|error| error.to_string())?;
-    Ok(match is_sender(end, direction) {
+    Ok(match end.sends(direction) {
         true => swarm::Side::Sender(algorithm),
         false => swarm::Side::Receiver,
     })

@@ -84,10 +84,7 @@ impl Sides {
 }
 
 pub(crate) const fn role_of(end: End, direction: Direction) -> Role {
-    match (end, direction) {
-        (End::Near, Direction::Upload) | (End::Far, Direction::Download) => Role::Client,
-        (End::Near, Direction::Download) | (End::Far, Direction::Upload) => Role::Server,
-    }
+    if end.sends(direction) { Role::Client } else { Role::Server }
 }
 
 /// Opens the far end's port for a near end at `peer`.

@@ -191,7 +191,7 @@ impl Fates {
             self.pass_either(frames_s, b, slack, &mut way);
             return way;
         }
-        self.refill(frames_s, |deficit, fate, late, _| match fate {
+        self.refill(frames_s, 0.0, |deficit, fate, late, _| match fate {
             Fate::Arrived => {
                 *deficit += 1.0;
                 way.granted += 1;
@@ -221,7 +221,7 @@ impl Fates {
     /// refused had none with all that are left.
     fn pass_either(&self, frames_s: f64, b: f64, slack: f64, way: &mut Way) {
         let mut more = 0.0_f64;
-        self.refill(frames_s, |deficit, fate, late, won| {
+        self.refill(frames_s, 0.0, |deficit, fate, late, won| {
             more = (more - won).max(*deficit);
             match fate {
                 Fate::Arrived => {
@@ -249,12 +249,13 @@ impl Fates {
 
     /// Shows `meets` each frame with by how late it came, what a bucket of this rate lacks of being full then,
     /// and what it won since the frame before: what frames take is added to that, and it falls from one to the
-    /// next.
-    fn refill(&self, frames_s: f64, mut meets: impl FnMut(&mut f64, Fate, f64, f64)) {
+    /// next. When it is full it lacks `full`: nothing, or minus infinity if it goes on winning as though it
+    /// never were.
+    fn refill(&self, frames_s: f64, full: f64, mut meets: impl FnMut(&mut f64, Fate, f64, f64)) {
         let (mut deficit, mut before) = (0.0_f64, 0.0);
         for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
             let won = frames_s * (at - before);
-            deficit = (deficit - won).max(0.0);
+            deficit = (deficit - won).max(full);
             before = *at;
             meets(&mut deficit, *fate, *late, won);
         }
@@ -291,19 +292,23 @@ impl Fates {
     /// met, itself included, to the least that a missing one would have met. Rates fit between which
     /// there are such depths.
     fn without_loss(&self, rates: Bounds, knee: &Knee, slack: f64) -> Option<Bucket> {
-        let short = |frames_s: f64| {
-            let (least, below) = self.depths(frames_s, slack);
+        let lacks = |frames_s: f64, full: f64| {
+            let (least, below) = self.depths(frames_s, full, slack);
             least - below - 2.0 * slack
         };
+        let short = |frames_s: f64| lacks(frames_s, 0.0);
         let finest = FINEST / self.of.len().max(1) as f64 * rates.estimate;
-        let never_full = |rate: f64| self.overdrawn(rate) - 2.0 * slack;
-        let (from, to) =
-            best(rates.at_least, rates.at_most, finest, |rate| never_full(rate).max(0.0));
-        let mut fits: Vec<f64> = tried(from, to).filter(|rate| short(*rate) <= 0.0).collect();
-        if fits.is_empty() || knee.frame < FEW_FRAMES {
-            let costs = |rate| short(rate).max(0.0);
+        let fitting = |full: f64| {
+            let costs = |rate: f64| lacks(rate, full).max(0.0);
             let (from, to) = best(rates.at_least, rates.at_most, finest, costs);
-            fits.extend(tried(from, to).filter(|rate| short(*rate) <= 0.0));
+            tried(from, to).filter(|rate| short(*rate) <= 0.0)
+        };
+        // As a function of the rate, what a bucket lacks that is never full again has one minimum, and
+        // rates that fit are around it, while one that is full now and then has several, too narrow to be
+        // found by trying.
+        let mut fits: Vec<f64> = fitting(f64::NEG_INFINITY).collect();
+        if fits.is_empty() || knee.frame < FEW_FRAMES {
+            fits.extend(fitting(0.0));
         }
         let first = fits.iter().copied().reduce(f64::min)?;
         let last = fits.iter().copied().reduce(f64::max)?;
@@ -317,14 +322,14 @@ impl Fates {
         };
         let band = (edge(first, rates.at_least), edge(last, rates.at_most));
         let frames_s = (band.0 + band.1) / 2.0;
-        let middle = self.depths(frames_s, slack);
+        let middle = self.depths(frames_s, 0.0, slack);
         let mut frames = Bounds {
             estimate: (middle.0 + middle.1) / 2.0,
             at_least: f64::INFINITY,
             at_most: f64::NEG_INFINITY,
         };
         for rate in tried(band.0, band.1).filter(|rate| short(*rate) <= 0.0) {
-            let (least, below) = self.depths(rate, slack);
+            let (least, below) = self.depths(rate, 0.0, slack);
             (frames.at_least, frames.at_most) =
                 (frames.at_least.min(least), frames.at_most.max(below));
         }
@@ -342,37 +347,18 @@ impl Fates {
     /// The depths that a bucket of this rate may have which refused every missing frame: at least the
     /// first, less than the second. There is none where the first is greater, and none of a frame or more
     /// that refuses one while it is full.
-    fn depths(&self, frames_s: f64, slack: f64) -> (f64, f64) {
+    fn depths(&self, frames_s: f64, full: f64, slack: f64) -> (f64, f64) {
         let (mut least, mut below) = (0.0_f64, f64::INFINITY);
-        self.refill(frames_s, |deficit, fate, late, _| match fate {
+        self.refill(frames_s, full, |deficit, fate, late, _| match fate {
             Fate::Arrived => {
                 *deficit += 1.0;
                 least = least.max(*deficit - frames_s * late);
             }
-            Fate::Missing if *deficit + slack > 0.0 => below = below.min(*deficit + 1.0),
+            Fate::Missing if *deficit + slack > full => below = below.min(*deficit + 1.0),
             Fate::Missing => below = 0.0,
             Fate::Elsewhere => {}
         });
         (least, below)
-    }
-
-    /// The deficits of a bucket that is never full again: the greatest of an arrived frame less the least of
-    /// a missing one. As a function of the rate this has one minimum, and rates that fit are around it, while
-    /// one that is full now and then has several, too narrow to be found by trying.
-    fn overdrawn(&self, frames_s: f64) -> f64 {
-        let (mut taken, mut least, mut below) = (0.0, f64::NEG_INFINITY, f64::INFINITY);
-        for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
-            let needs = taken + 1.0 - frames_s * at;
-            match fate {
-                Fate::Arrived => {
-                    taken += 1.0;
-                    least = least.max(needs - frames_s * late);
-                }
-                Fate::Missing => below = below.min(needs),
-                Fate::Elsewhere => {}
-            }
-        }
-        least - below
     }
 
     /// The depth that a knee shows, and within what the search for a better one begins.

@@ -171,10 +171,8 @@ fn discovered(step: Fields<'_>) -> Vec<Fact> {
     };
     let bytes = |field: &str| format!("{} bytes ({})", step.grouped(field), interval(step, field));
     let lost = || {
-        let within = ["loss_percent_at_least", "loss_percent_at_most"].map(|end| step.number(end));
-        let within = within[0].zip(within[1]).map(|(least, most)| [least, most]);
         let percent = step.number("loss_percent").unwrap_or_default();
-        text::lost(percent, within, step.number("loss_counted_frames"))
+        text::lost(percent, step.bounds("loss_percent"), step.number("loss_counted_frames"))
     };
     let facts = match step.word("found") {
         "no_policer" => known([

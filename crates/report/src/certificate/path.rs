@@ -66,9 +66,7 @@ fn bottleneck(step: Fields<'_>) -> Fact {
         _ => String::from("measured"),
     };
     let (other, field) = if layer == "l1" { ("l2", "rate_l2_bps") } else { ("l1", "rate_l1_bps") };
-    let within = ["base_loss_percent_at_least", "base_loss_percent_at_most"];
-    let within = within.map(|field| step.number(field));
-    let within = within[0].zip(within[1]).map(|(least, most)| [least, most]);
+    let within = step.bounds("base_loss_percent");
     let loss = base_loss(step.number("base_loss_percent").unwrap_or_default(), within);
     let text = format!(
         "{} {layer} ({} {other}); {found}{loss}",

@@ -132,10 +132,10 @@ fn kilobytes(bytes: f64) -> String {
 }
 
 /// Of frames, at any rate: with the least and the most where some were lost.
-pub(crate) fn lost(percent: f64, within: Option<[f64; 2]>, of_frames: Option<f64>) -> String {
+pub(crate) fn lost(percent: f64, within: Option<Bounds>, of_frames: Option<f64>) -> String {
     match (within, of_frames) {
-        (Some([least, most]), _) if most.is_finite() => {
-            format!("{percent:.2} % lost ({least:.2} … {most:.2} %)")
+        (Some(Bounds { at_least, at_most, .. }), _) if at_most.is_finite() => {
+            format!("{percent:.2} % lost ({at_least:.2} … {at_most:.2} %)")
         }
         (_, Some(frames)) => format!("none of {} frames lost", grouped(frames.round() as u64)),
         (_, None) => format!("{percent:.2} % lost"),
@@ -151,8 +151,8 @@ fn discovery(out: &mut String, step: &Discovery) {
     match found {
         Discovered::NoPolicer { sent_bytes, loss } => {
             let sent = grouped(*sent_bytes);
-            let Bounds { estimate, at_least, at_most } = loss.percent();
-            let lost = lost(estimate, Some([at_least, at_most]), Some(loss.frames));
+            let percent = loss.percent();
+            let lost = lost(percent.estimate, Some(percent), Some(loss.frames));
             say("no policer", format!("{sent} bytes passed at line rate, {lost}"));
         }
         Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, marked, .. } => {

@@ -50,8 +50,7 @@ fn bottleneck(limit: &Bottleneck) -> String {
     // Of a limit without an upper end both layers show the lower one.
     let shown = if limit.at_most.is_some() { measured } else { limit.at_least };
     let loss = limit.base_loss.map(|loss| loss.percent());
-    let within = loss.map(|loss| [loss.at_least, loss.at_most]);
-    let loss = base_loss(loss.map_or(0.0, |loss| loss.estimate), within);
+    let loss = base_loss(loss.map_or(0.0, |loss| loss.estimate), loss);
     format!(
         "bottleneck      {:<9} {} {layer} ({} {other}); {found}{}",
         limit.direction,
@@ -69,12 +68,12 @@ pub(crate) fn longest_burst(bytes: Option<&Bounds>) -> String {
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.
-pub(crate) fn base_loss(percent: f64, within: Option<[f64; 2]>) -> String {
+pub(crate) fn base_loss(percent: f64, within: Option<Bounds>) -> String {
     if percent <= 0.0 {
         return String::new();
     }
-    let within = within.map_or_else(String::new, |[least, most]| {
-        format!(" ({} … {} %)", rounded(least, 2), rounded(most, 2))
+    let within = within.map_or_else(String::new, |Bounds { at_least, at_most, .. }| {
+        format!(" ({} … {} %)", rounded(at_least, 2), rounded(at_most, 2))
     });
     format!("{} % lost at any rate{within}", rounded(percent, 2))
 }
