@@ -3,7 +3,7 @@
 use crate::{BitsPerSecond, Bytes, Number, Seconds};
 
 /// The largest window without the window scale option.
-const UNSCALED_WINDOW: u64 = 65_535;
+pub(crate) const UNSCALED_WINDOW: u64 = 65_535;
 /// RFC 7323 §2.3: a larger shift is taken as this one.
 const LARGEST_SHIFT: u32 = 14;
 

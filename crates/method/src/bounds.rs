@@ -47,6 +47,15 @@ impl Bounds {
         Self { estimate: of(self.estimate), at_least: one.min(other), at_most: one.max(other) }
     }
 
+    /// A sum of two quantities.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            estimate: self.estimate + other.estimate,
+            at_least: self.at_least + other.at_least,
+            at_most: self.at_most + other.at_most,
+        }
+    }
+
     /// A product of two positive quantities.
     pub(crate) fn times(&self, by: &Self) -> Self {
         Self {

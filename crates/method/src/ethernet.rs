@@ -10,7 +10,6 @@ const ON_THE_LINE: Bytes = Bytes(Number::whole(PacketLayout::ETHERNET_L1_OVERHEA
 /// Addresses, type and FCS.
 const FRAMING: Bytes = Bytes(Number::whole(PacketLayout::ETHERNET_L2_OVERHEAD as i64));
 const IPV4_HEADER: u32 = 20;
-const UDP_HEADER: u32 = 8;
 
 /// Frames that take `on_the_line` bytes each at layer 1.
 pub fn frame_rate(line_l1: BitsPerSecond, on_the_line: Bytes) -> PerSecond {
@@ -83,7 +82,7 @@ pub fn trial_counts(
 pub fn udp_test_frame_lengths(frame_bytes: u32) -> Option<(u32, u32)> {
     let ip_total = frame_bytes.checked_sub(PacketLayout::ETHERNET_L2_OVERHEAD)?;
     let udp = ip_total.checked_sub(IPV4_HEADER)?;
-    (udp >= UDP_HEADER).then_some((ip_total, udp))
+    (udp >= PacketLayout::UDP_HEADER_BYTES).then_some((ip_total, udp))
 }
 
 /// The share of the frames sent that never came, in percent: RFC 2544 §26.3.

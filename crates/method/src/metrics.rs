@@ -7,11 +7,6 @@ use fp_model::{Family, Layer, PacketLayout};
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
 
 const PERCENT: Number = Number::whole(100);
-/// A TCP header without options.
-const TCP_HEADER: u32 = 20;
-/// The timestamps option with its padding: twelve bytes of every segment, by default on Linux.
-const TIMESTAMPS: u32 = 12;
-const VLAN_TAG: u32 = 4;
 
 /// Full TCP segments of one flow: what decides how much of the line is payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +30,11 @@ impl Segments {
         let ip_header = self.family.ip_header_bytes();
         let options = match self.timestamps {
             Timestamps::Off => 0,
-            Timestamps::On => TIMESTAMPS,
+            Timestamps::On => PacketLayout::TCP_TIMESTAMPS_BYTES,
         };
-        let payload_bytes = self.mtu_bytes.checked_sub(ip_header + TCP_HEADER + options)?;
-        let tags = self.vlan_tags.checked_mul(VLAN_TAG)?;
+        let payload_bytes =
+            self.mtu_bytes.checked_sub(ip_header + PacketLayout::TCP_HEADER_BYTES + options)?;
+        let tags = self.vlan_tags.checked_mul(PacketLayout::VLAN_TAG_BYTES)?;
         let frame_bytes =
             self.mtu_bytes.checked_add(PacketLayout::ETHERNET_L2_OVERHEAD)?.checked_add(tags)?;
         frame_bytes.checked_add(PacketLayout::ETHERNET_L1_OVERHEAD)?;

@@ -120,6 +120,10 @@ impl PacketLayout {
     /// IEEE 802.1Q.
     pub const VLAN_TAG_BYTES: u32 = 4;
     pub const UDP_HEADER_BYTES: u32 = 8;
+    /// Without options (RFC 9293 §3.1).
+    pub const TCP_HEADER_BYTES: u32 = 20;
+    /// What timestamps take in each segment: ten bytes, and two that align them (RFC 7323 appendix A).
+    pub const TCP_TIMESTAMPS_BYTES: u32 = 12;
 
     /// An untagged Ethernet frame around a packet of `packet_bytes` that carries `payload_bytes`.
     pub const fn ethernet(packet_bytes: u32, payload_bytes: u32) -> Self {

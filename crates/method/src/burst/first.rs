@@ -176,12 +176,12 @@ pub(super) fn look(run: &mut Run<'_>, port: &mut Port, lengths: &Lengths) -> Res
         (Discovered::Shaper { rate_bps, charge, delay, .. }, _) => {
             queue(rate_bps.scaled(bytes / charge.charged(bytes)), *delay)
         }
-        (Discovered::Policer { cir_bps, single_bytes, charge, .. }, _) => {
+        (Discovered::Policer { together, charge, .. }, _) => {
             let charged = charge.charged(bytes);
             Some(First::Policer(Known {
                 quiet,
-                frames_s: cir_bps.scaled(1.0 / (8.0 * charged)),
-                frames: single_bytes.scaled(1.0 / charged),
+                frames_s: together.rate_bps.scaled(1.0 / (8.0 * charged)),
+                frames: together.depth_bytes.scaled(1.0 / charged),
                 frame_bytes: bytes,
                 offset_bytes: charge.offset(),
             }))

@@ -40,7 +40,7 @@ use port::Port;
 pub(crate) use report::ON_THE_LINE;
 pub use report::{
     Alone, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, Passed, PolicingStep,
-    RateStep, Report, SecondBucket, Step,
+    RateStep, Report, SecondBucket, Step, Together,
 };
 
 /// What every Ethernet carries.

@@ -178,8 +178,8 @@ pub enum Discovered {
         cir_bps: Bounds,
         /// At the charged layer.
         cbs_bytes: Bounds,
-        /// The same if there is one bucket, as one was sold.
-        single_bytes: Bounds,
+        /// What passes as much as all buckets do that mark nothing, if one was sold.
+        together: Together,
         charge: Charge,
         excess: Option<SecondBucket>,
         /// What excludes an excess bucket that leaves no mark; `None` where there is one, where marks tell,
@@ -208,6 +208,13 @@ pub enum Discovered {
     },
 }
 
+/// One bucket, at the charged layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Together {
+    pub rate_bps: Bounds,
+    pub depth_bytes: Bounds,
+}
+
 /// What came of frames that were offered faster than they pass; layer 2, bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passed {
@@ -217,17 +224,24 @@ pub struct Passed {
 }
 
 impl Discovered {
-    /// What a single policer lets pass at once of frames of this length, in bytes of them.
-    pub(crate) fn depth_l2(&self, frame_bytes: f64) -> Option<Bounds> {
-        match self {
-            Self::Policer { cbs_bytes, charge, excess: None, .. } => {
-                Some(cbs_bytes.scaled(frame_bytes / charge.charged(frame_bytes)))
+    /// What all buckets of a policer do together, if they mark nothing.
+    pub(crate) fn together(&self) -> Option<Together> {
+        let Self::Policer { cbs_bytes, together, excess, .. } = self else { return None };
+        let depth_bytes = match excess {
+            None => *cbs_bytes,
+            Some(SecondBucket { dscp: None, depth_bytes: Some(ebs_bytes), .. }) => {
+                cbs_bytes.plus(ebs_bytes)
             }
-            Self::Policer { .. }
-            | Self::NoPolicer { .. }
-            | Self::Shaper { .. }
-            | Self::Unknown { .. } => None,
-        }
+            Some(_) => return None,
+        };
+        Some(Together { depth_bytes, ..*together })
+    }
+
+    /// What a policer lets pass at once of frames of this length, in bytes of them.
+    pub(crate) fn depth_l2(&self, frame_bytes: f64) -> Option<Bounds> {
+        let Self::Policer { charge, .. } = self else { return None };
+        let Together { depth_bytes, .. } = self.together()?;
+        Some(depth_bytes.scaled(frame_bytes / charge.charged(frame_bytes)))
     }
 }
 

@@ -11,9 +11,6 @@ use fp_model::{
 use super::plan::{Plan, PlannedFlow};
 use super::report::{Arrived, Carried, Connection, FlowStep, Part, RateByLayer, Transport};
 
-const TCP_HEADER_BYTES: u32 = 20;
-/// Timestamps, which every kernel of today sends, padded to whole words (RFC 7323 appendix A).
-const TCP_OPTIONS_BYTES: u32 = 12;
 const TCP_OPTIONS_BYTES_MAX: u32 = 40;
 
 /// `None` where the report is of another kind of load.
@@ -206,11 +203,12 @@ fn dscps(connections: &[ConnectionReport]) -> Vec<DscpCount> {
 /// A full segment with the options that it really carries.
 fn layout(spec: &FlowSpec, load: &TcpLoad, report: &TcpReport) -> PacketLayout {
     let segments = report.connections.iter().filter_map(|each| each.segment_bytes);
-    let fallback = load.mss_bytes.saturating_sub(TCP_OPTIONS_BYTES);
+    let fallback = load.mss_bytes.saturating_sub(PacketLayout::TCP_TIMESTAMPS_BYTES);
     let segment = segments.min().unwrap_or(fallback).max(1);
     // A path that takes shorter packets has cut the segment, not made the options longer.
     let options = load.mss_bytes.checked_sub(segment).filter(|left| *left <= TCP_OPTIONS_BYTES_MAX);
-    let headers = TCP_HEADER_BYTES + options.unwrap_or(TCP_OPTIONS_BYTES);
+    let headers =
+        PacketLayout::TCP_HEADER_BYTES + options.unwrap_or(PacketLayout::TCP_TIMESTAMPS_BYTES);
     PacketLayout::ethernet(segment + headers + spec.family.ip_header_bytes(), segment)
 }
 

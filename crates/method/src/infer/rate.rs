@@ -27,6 +27,15 @@ pub(crate) const FINE: f64 = 1.08;
 const EARNS: f64 = 2.0;
 /// Two standard errors hold the truth in 95 of 100 cases.
 const COVERS: f64 = 2.0;
+/// A loss by few frames is never known to a share of itself that matters, so that all that guards its interval
+/// is its width in standard errors: one of a thousand is outside by chance.
+const LOSS_COVERS: f64 = 3.3;
+/// An interval is sought for this number of ways to share what makes it less likely among number and length,
+const SHARES: u32 = 32;
+/// up to a factor of e to this power,
+const REACHES: f64 = 16.0;
+/// and to less than a part in 30,000.
+const HALVINGS: u32 = 20;
 
 /// What is lost and delayed at a rate that is not the cause of it.
 #[derive(Clone, Copy, Debug)]
@@ -205,27 +214,45 @@ impl Quiet {
 }
 
 /// The share of frames that is lost at any rate, with its interval, by how many of them were lost in a number
-/// of runs. Runs of lost frames come as by Poisson's law, whose mean lies between the ends that Garwood (1936)
-/// gives for a count, by Wilson's and Hilferty's cube; their lengths, as of a geometric distribution, are known
-/// to the root of `(1 - 1/b) / n` in the mean. Both are factors.
+/// of runs. Runs of lost frames come as by Poisson's law, and each lost frame ends its run with one chance.
+/// The interval is that of the profile likelihood (Wilks 1938): shares are in it with which a number of runs
+/// and a length, their product, make what was seen no less likely than errors of that number do.
 pub(crate) fn loss(frames: f64, lost: f64, runs: f64) -> Loss {
     let estimate = lost / frames.max(1.0);
     if lost <= 0.0 {
         let share = Bounds { estimate, at_least: 0.0, at_most: f64::INFINITY };
         return Loss { share, frames };
     }
-    let runs = runs.clamp(1.0, lost.max(1.0));
-    let cube = |count: f64, errors: f64| {
-        let third = 1.0 / (3.0 * libm::sqrt(count));
-        let root = 1.0 - third * third + errors * third;
-        count * root * root * root
+    let lost = lost.max(1.0);
+    let runs = runs.clamp(1.0, lost);
+    // By how much less likely another number of runs is, and another mean length; both as logarithms.
+    let of_number = |by: f64| runs * (libm::exp(by) - 1.0 - by);
+    let likely = |end: f64| {
+        let goes_on = lost - runs;
+        let of_others = if goes_on > 0.0 { goes_on * libm::log((1.0 - end).max(0.0)) } else { 0.0 };
+        if end > 1.0 { f64::NEG_INFINITY } else { runs * libm::log(end) + of_others }
     };
-    let ends = [cube(runs, -COVERS), cube(runs + 1.0, COVERS)];
-    let length = COVERS * libm::sqrt((1.0 - runs / lost.max(1.0)) / runs);
-    let apart = ends.map(|end| libm::hypot(libm::log(end / runs), length));
-    let at_least = estimate * libm::exp(-apart[0]);
-    let at_most = (estimate * libm::exp(apart[1])).min(1.0);
-    Loss { share: Bounds { estimate, at_least, at_most }, frames }
+    let of_length = |by: f64| likely(runs / lost) - likely(libm::exp(-by) * runs / lost);
+    let all = LOSS_COVERS * LOSS_COVERS / 2.0;
+    let furthest = |end: f64| {
+        let by = |share: f64| {
+            reaches(end, share * all, of_number) + reaches(end, (1.0 - share) * all, of_length)
+        };
+        let shares = (0..=SHARES).map(|share| by(f64::from(share) / f64::from(SHARES)));
+        shares.fold(0.0, |most: f64, by| if by.abs() > most.abs() { by } else { most })
+    };
+    let [at_least, at_most] = [-1.0, 1.0].map(|end| estimate * libm::exp(furthest(end)));
+    Loss { share: Bounds { estimate, at_least, at_most: at_most.min(1.0) }, frames }
+}
+
+/// The last value in the direction of `end` with which a function that rises from zero is no more than `most`.
+fn reaches(end: f64, most: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let (mut near, mut far) = (0.0, REACHES * end);
+    for _ in 0..HALVINGS {
+        let middle = (near + far) / 2.0;
+        *(if of(middle) <= most { &mut near } else { &mut far }) = middle;
+    }
+    near
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::report::FrameRate;
 use super::{Plan, Run, Way};
 use crate::bounds::Bounds;
 use crate::burst::discovery::{self, PAUSE_OF_TWO_S};
-use crate::burst::{Charge, Discovered, Discovery, ON_THE_LINE};
+use crate::burst::{Charge, Discovered, Discovery, ON_THE_LINE, Together};
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, FINE, Kind, OVER};
 use crate::infer::search::{Finder, Limits, PAST_THE_KNEE, Precision, Search};
@@ -177,11 +177,13 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
         let limit = Limit { kind, held, line_l1, ..Limit::seen(said, frame_bytes) };
         Found::Limit(Limit { frames_s, offset_bytes, ..limit })
     };
+    let together = discovery.found.together();
     match (&discovery.found, said) {
-        (Discovered::Policer { cir_bps, cbs_bytes, charge, excess: None, .. }, _) => {
-            let held = cbs_bytes.at_most.min(PAST_THE_KNEE * cbs_bytes.estimate);
-            limit(Kind::Policer, cir_bps, charge, held)
-        }
+        (Discovered::Policer { charge, .. }, _) => together.map_or(Found::Open, |together| {
+            let Together { rate_bps, depth_bytes } = together;
+            let held = depth_bytes.at_most.min(PAST_THE_KNEE * depth_bytes.estimate);
+            limit(Kind::Policer, &rate_bps, charge, held)
+        }),
         (Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, .. }, _) => {
             let queue = rate_bps.estimate / 8.0 * delay.as_secs_f64();
             limit(Kind::Queue, rate_bps, charge, bucket_bytes.estimate + queue)
@@ -192,8 +194,7 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
             let limit = Limit::seen(said, frame_bytes);
             Found::Limit(Limit { kind: Kind::Queue, held, line_l1, offset_bytes, ..limit })
         }
-        (Discovered::Policer { .. } | Discovered::NoPolicer { .. }, _)
-        | (Discovered::Unknown { .. }, _) => Found::Open,
+        (Discovered::NoPolicer { .. }, _) | (Discovered::Unknown { .. }, _) => Found::Open,
     }
 }
 

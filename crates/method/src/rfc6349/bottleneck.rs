@@ -8,8 +8,6 @@ use super::{Bottleneck, LimitKind, Run, Source, Step};
 use crate::infer::rate::{Kind, whole};
 use crate::infer::search::{Finder, Limits, Precision, Search};
 
-const UDP_HEADER_BYTES: u32 = 8;
-
 //= rfc6349 3.2.2
 /// Finds the bottleneck of one direction, or takes what the plan says it is.
 pub(super) fn find(
@@ -18,7 +16,7 @@ pub(super) fn find(
     path_mtu: u32,
     rtt: Duration,
 ) -> Result<Bottleneck, Abort> {
-    let headers = run.plan.family.ip_header_bytes() + UDP_HEADER_BYTES;
+    let headers = run.plan.family.ip_header_bytes() + PacketLayout::UDP_HEADER_BYTES;
     let packet = PacketLayout::ethernet(path_mtu, path_mtu - headers);
     let bottleneck = match run.plan.cir {
         Some(cir) if !run.plan.measures_beside_cir => given(direction, cir, packet),

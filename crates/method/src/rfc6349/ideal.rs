@@ -4,9 +4,6 @@ use core::time::Duration;
 
 use fp_model::{Family, LayeredRate, PacketLayout, Rate};
 
-pub(super) const TCP_HEADER_BYTES: u32 = 20;
-/// Timestamps, which Linux uses by default.
-pub(super) const TCP_OPTION_BYTES: u32 = 12;
 /// The smallest frame, FCS included.
 const MIN_FRAME_BYTES: u32 = 64;
 /// Data segments for each acknowledgement, RFC 1122 section 4.2.3.2.
@@ -35,7 +32,9 @@ impl Link {
         segment_bytes: u32,
     ) -> Self {
         let full = PacketLayout::ethernet(packet_bytes, segment_bytes);
-        let headers = family.ip_header_bytes() + TCP_HEADER_BYTES + TCP_OPTION_BYTES;
+        let headers = family.ip_header_bytes()
+            + PacketLayout::TCP_HEADER_BYTES
+            + PacketLayout::TCP_TIMESTAMPS_BYTES;
         let mut ack = PacketLayout::ethernet(headers, 0);
         ack.frame_bytes = ack.frame_bytes.max(MIN_FRAME_BYTES);
         let segment = f64::from(segment_bytes.max(1));

@@ -4,16 +4,14 @@ use core::time::Duration;
 
 use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, RttSummary};
 
-use super::ideal::{self, Link, SEGMENTS_PER_ACK, TCP_HEADER_BYTES, TCP_OPTION_BYTES};
+use super::ideal::{self, Link, SEGMENTS_PER_ACK};
 use super::{Bottleneck, LimitKind, Limits, Plan, Windows};
+use crate::bdp::UNSCALED_WINDOW;
 use crate::bdp::bdp;
 use crate::path::SMALL_PACKET_BYTES;
 
 /// With fewer segments in a window, delayed acknowledgements decide rather than the path.
 const MIN_WINDOW_SEGMENTS: u64 = 8;
-/// What any TCP has without window scaling, RFC 7323 section 2.2. On a path so short that less would
-/// fill it, less would measure the hosts.
-const UNSCALED_WINDOW_BYTES: u64 = 65_535;
 /// More connections than this are no answer to small windows.
 const MAX_CONNECTIONS: u64 = 1000;
 /// Windows that fill a queue leave so much of it free, so that nothing is lost.
@@ -180,7 +178,7 @@ impl Path<'_> {
         }
         let each = each.min(f64::from(segment)) as u32;
         let window_bytes = SEGMENTS_PER_ACK * pairs * u64::from(each);
-        let mss_bytes = each + TCP_OPTION_BYTES;
+        let mss_bytes = each + PacketLayout::TCP_TIMESTAMPS_BYTES;
         Fill { mss_bytes, ..self.of_full_segments(plan, direction, 1, window_bytes) }
     }
 
@@ -211,7 +209,8 @@ impl Path<'_> {
     fn line_bytes(&self, direction: Direction) -> u64 {
         let full = self.limits.of(direction).rate_at(Layer::L1).bytes_in(self.high_rtt()) + 1;
         let held = full.saturating_add(self.queued_bytes(direction).unwrap_or(u64::MAX));
-        full.max(UNSCALED_WINDOW_BYTES.min(held))
+        // What any TCP has: on a path so short that less would fill it, less would measure the hosts.
+        full.max(UNSCALED_WINDOW.min(held))
     }
 
     /// A policer has no queue to hold the difference between payload and line bytes: behind one it
@@ -250,7 +249,7 @@ impl Path<'_> {
         }
         let payload = self.payload_bytes(plan, direction);
         let held = self.queued_bytes(direction).unwrap_or(u64::MAX);
-        let bytes = payload.max(UNSCALED_WINDOW_BYTES.min(held));
+        let bytes = payload.max(UNSCALED_WINDOW.min(held));
         let together = self.acknowledged_together(plan);
         let most = (bytes / (MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan))))
             .clamp(1, u64::from(connections));
@@ -343,11 +342,11 @@ impl Path<'_> {
     }
 
     pub(super) fn segment(&self, plan: &Plan) -> u32 {
-        self.mss(plan) - TCP_OPTION_BYTES
+        self.mss(plan) - PacketLayout::TCP_TIMESTAMPS_BYTES
     }
 
     pub(super) fn mss(&self, plan: &Plan) -> u32 {
-        self.mtu_bytes - plan.family.ip_header_bytes() - TCP_HEADER_BYTES
+        self.mtu_bytes - plan.family.ip_header_bytes() - PacketLayout::TCP_HEADER_BYTES
     }
 
     /// What windows carry at most, in the mean of an idle round trip, which a line makes

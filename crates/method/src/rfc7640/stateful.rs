@@ -15,9 +15,6 @@ use super::{Pattern, Run, Stateful, TcpPlan, Ttpet};
 use crate::path::{mismatch, settle};
 use crate::{Bytes, metrics};
 
-const TCP_HEADER_BYTES: u32 = 20;
-/// Timestamps, which Linux uses by default.
-const TCP_OPTION_BYTES: u32 = 12;
 /// Segments are as long as the frames of the stateless tests, but no shorter than any path carries.
 const PACKET_BYTES_MIN: u32 = 1280;
 /// With fewer segments in a window, delayed acknowledgements decide rather than the path.
@@ -81,8 +78,9 @@ impl Offer {
         classes: u64,
     ) -> Self {
         let packet_bytes = packet_bytes(run);
-        let mss_bytes = packet_bytes - run.plan.family.ip_header_bytes() - TCP_HEADER_BYTES;
-        let segment_bytes = mss_bytes - TCP_OPTION_BYTES;
+        let mss_bytes =
+            packet_bytes - run.plan.family.ip_header_bytes() - PacketLayout::TCP_HEADER_BYTES;
+        let segment_bytes = mss_bytes - PacketLayout::TCP_TIMESTAMPS_BYTES;
         let rate_l4 = PacketLayout::ethernet(packet_bytes, segment_bytes)
             .convert(LayeredRate { rate: room.rate_l2, layer: Layer::L2 }, Layer::L4);
         let bdp_bytes = room.rate_l2.bytes_in(run.baseline_rtt).max(1);

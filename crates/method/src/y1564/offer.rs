@@ -20,9 +20,6 @@ const BUCKET: Duration = Duration::from_millis(200);
 const BUCKET_MAX: Duration = Duration::from_secs(10);
 /// Slow start is over by then.
 const TCP_WARM_UP: Duration = Duration::from_secs(2);
-/// With its padding: Linux sends it unless told otherwise.
-const TIMESTAMP_OPTION_BYTES: u32 = 12;
-const TCP_HEADER_BYTES: u32 = 20;
 /// Two segments: below that TCP waits for timers.
 const WINDOW_SEGMENTS_MIN: u64 = 2;
 /// No tester's windows are smaller than this together.
@@ -221,14 +218,14 @@ fn segments(plan: &Plan, service: &Service) -> PacketLayout {
     let packet_bytes = plan.interface_mtu_bytes;
     let tags_bytes = PacketLayout::VLAN_TAG_BYTES * u32::from(service.vlan_tags);
     PacketLayout {
-        payload_bytes: mss_bytes(plan).saturating_sub(TIMESTAMP_OPTION_BYTES),
+        payload_bytes: mss_bytes(plan).saturating_sub(PacketLayout::TCP_TIMESTAMPS_BYTES),
         packet_bytes,
         frame_bytes: packet_bytes + PacketLayout::ETHERNET_L2_OVERHEAD + tags_bytes,
     }
 }
 
 const fn mss_bytes(plan: &Plan) -> u32 {
-    plan.interface_mtu_bytes - plan.family.ip_header_bytes() - TCP_HEADER_BYTES
+    plan.interface_mtu_bytes - plan.family.ip_header_bytes() - PacketLayout::TCP_HEADER_BYTES
 }
 
 /// What the CIR carries of TCP payload.

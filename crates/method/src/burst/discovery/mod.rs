@@ -146,6 +146,12 @@ struct Burst {
     queued: Duration,
 }
 
+impl Burst {
+    fn lasts(&self) -> Duration {
+        seconds(f64::from(self.frames) / self.frames_s.unwrap_or(1e12))
+    }
+}
+
 impl Look<'_> {
     fn found(&mut self, limits: Limits) -> Result<Discovered, Abort> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
@@ -184,22 +190,32 @@ impl Look<'_> {
 
     /// Sends one burst.
     fn burst(&mut self, burst: Burst) -> Result<BurstsReport, Abort> {
-        let Burst { frame_bytes, frames, frames_s, pause, queued } = burst;
+        let period = burst.lasts() + burst.queued.max(Duration::from_millis(1));
+        self.bursts(burst, 1, period)
+    }
+
+    /// Sends the same burst once each `period`.
+    fn bursts(
+        &mut self,
+        burst: Burst,
+        bursts: u32,
+        period: Duration,
+    ) -> Result<BurstsReport, Abort> {
+        let Burst { frame_bytes, frames, frames_s, pause, .. } = burst;
         let pause = pause + core::mem::take(&mut self.queued);
         let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
-        let lasts = seconds(f64::from(frames) / frames_s.unwrap_or(1e12));
         let load = BurstsLoad {
             frame_bytes,
             frames_per_burst: frames,
-            bursts: 1,
-            period: lasts + queued.max(Duration::from_millis(1)),
+            bursts,
+            period,
             rate_l1: frames_s.map(|frames_s| Rate::bps((frames_s * on_the_line) as u64)),
             spacing: BurstSpacing::OnSchedule,
         };
         let Search { direction, family, dscp, vlan_tags, rtt, .. } = self.search;
         let settle = settle(rtt);
         self.trials += 1;
-        self.sending += load.period + pause + settle;
+        self.sending += load.lasts() + pause + settle;
         let flow = FlowSpec::new(direction, family, dscp, Load::Bursts(load));
         let trial = Trial {
             name: format!("discovery, {direction}: {frames} frames of {frame_bytes} bytes"),
@@ -212,7 +228,7 @@ impl Look<'_> {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
         self.run.count(Counts {
-            planned: u64::from(frames),
+            planned: u64::from(frames * bursts),
             sent: sum(|burst| burst.sent_frames),
             received: sum(|burst| burst.received_frames),
             dropped: seen.near.dropped_packets + seen.far.dropped_packets,

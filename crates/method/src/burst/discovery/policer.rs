@@ -1,5 +1,6 @@
 //! A policer's buckets, by what became of each frame of trains that meet them full.
 
+mod buckets;
 mod seen;
 mod two;
 
@@ -12,14 +13,15 @@ use super::{
     Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, Search, settle,
     spacing_in_runs, unknown,
 };
+use crate::burst::{SecondBucket, Together};
 use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
 use crate::infer::departures::unsure;
 use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
 use crate::path::{Packets, pause};
+use buckets::Train;
 use seen::{arrival_spacing, excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
-use two::Train;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
 /// ends, so that the rate is known to one part in this number.
@@ -103,6 +105,8 @@ pub(super) struct Measured {
     holds_more: bool,
     /// Trains that may have met buckets that were not full; what passes once they are empty they show as well.
     pub(super) replaced: Vec<Self>,
+    /// Trains that met buckets which were filling.
+    partly: Vec<Train>,
 }
 
 impl Look<'_> {
@@ -137,18 +141,29 @@ impl Look<'_> {
         let depth = long.depth();
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
         else {
-            let other = self.at_another_rate(&mut long, quiet)?;
+            let other = self.of_two(&mut long, quiet)?;
             return Ok(self.as_policer(found, &long, None, other.as_ref()));
         };
         let times = long_bytes / f64::from(short_bytes);
         let line = line * times * 0.9;
         let rate = long.rate().estimate * times;
-        // What many frames show of the depth no more of them show better.
+        // What many frames show of the depth no more of them show better, but for two buckets.
         let full = depth.estimate < MANY_FRAMES || !long.was_full || long.likely().is_empty();
-        let aim = self.aim([rate, at_most(depth.estimate * times), line], full, quiet);
-        let mut short = self.measure(short_bytes, aim, full, quiet)?;
+        let held = at_most(depth.estimate * times);
+        let mut short =
+            self.measure(short_bytes, self.aim([rate, held, line], full, quiet), full, quiet)?;
         let shows_depth = short.as_mut().filter(|short| short.was_full && full);
-        let other = self.at_another_rate(shows_depth.unwrap_or(&mut long), quiet)?;
+        let mut other = self.of_two(shows_depth.unwrap_or(&mut long), quiet)?;
+        if !full && long.is_of_two(other.as_ref(), long_bytes) {
+            let aim = self.aim([rate, held, line], true, quiet);
+            let finer = self.measure(short_bytes, aim, true, quiet)?;
+            if let Some(mut finer) = finer.filter(|finer| finer.was_full) {
+                let at_another_rate = self.of_two(&mut finer, quiet)?;
+                finer.replaced.extend(short.take());
+                short = Some(finer);
+                long.replaced.extend(core::mem::replace(&mut other, at_another_rate));
+            }
+        }
         Ok(self.as_policer(found, &long, short.as_ref(), other.as_ref()))
     }
 
@@ -259,12 +274,23 @@ impl Look<'_> {
         {
             return found;
         }
+        let together = Together { rate_bps: cir, depth_bytes: of_one };
+        let mut excess = excess(long, &marked, charged);
+        let in_two = short.into_iter().chain([long]).find_map(|one| one.in_two(other, long_bytes));
+        if let Some((frame_bytes, two)) = in_two {
+            let charged = charge.charged(frame_bytes);
+            let [cir_bps, eir_bps] = [two.cir, two.eir].map(|rate| rate.scaled(8.0 * charged));
+            let ebs_bytes = two.ebs.scaled(charged);
+            (cir, cbs) = (cir_bps, two.cbs.scaled(charged));
+            let (rate_bps, depth_bytes) = (Some(eir_bps), Some(ebs_bytes));
+            excess = Some(SecondBucket { rate_bps, depth_bytes, dscp: None });
+        }
         Discovered::Policer {
             cir_bps: cir,
             cbs_bytes: cbs,
-            single_bytes: of_one,
+            together,
             charge,
-            excess: excess(long, &marked, charged),
+            excess,
             alone,
             marked,
         }
@@ -466,6 +492,7 @@ impl Measured {
             shorter,
             holds_more,
             replaced: Vec::new(),
+            partly: Vec::new(),
         }
     }
 

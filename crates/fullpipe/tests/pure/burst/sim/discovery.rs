@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fp_method::Bounds;
-use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Step, Ways};
+use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, SecondBucket, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
     Charge, CrossPattern, CrossSpec, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability,
@@ -94,30 +94,33 @@ proptest! {
         prop_assert!(took_s < path_time_at_most(cir, cbs_bytes), "{took_s} {found:?}");
     }
 
-    /// An excess bucket that marks nothing: what is found is both together, and never a second one that
-    /// is not there.
+    /// An excess bucket that marks nothing: it is told from the other one where that is certain, and else
+    /// what is found is both together, and never a bucket that is not there.
     #[test]
-    fn two_buckets_without_marks_are_both_together(
+    fn two_buckets_without_marks_are_found_or_not_excluded(
         both in 4e6_f64.ln()..200e6_f64.ln(), excess_share in 0.05..0.95,
         fills_s in [0.004_f64.ln()..0.25_f64.ln(), 0.004_f64.ln()..0.25_f64.ln()],
     ) {
         let [eir, cir] = [excess_share, 1.0 - excess_share].map(|share| both.exp() * share);
         let [cbs, ebs] = [cir * fills_s[0].exp() / 8.0, eir * fills_s[1].exp() / 8.0];
         prop_assume!(cbs >= 6_000.0 && ebs >= 6_000.0 && cbs + ebs < 1e6);
-        let mut police = PoliceSpec::single_bucket(Rate::bps(cir as u64), cbs as u64);
-        (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(eir as u64), ebs as u64);
-        let (found, _) =
-            discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        let found = discover(&of_two([cir, cbs, eir, ebs]));
         let Discovered::Policer { cir_bps, cbs_bytes, charge, excess, alone, .. } = &found.found else {
             return Err(TestCaseError::fail(format!("{found:?}")));
         };
-        prop_assert_eq!(excess, &None);
         prop_assert!(alone.is_none_or(|alone| cbs <= alone.shown_from_bytes), "{found:?}");
-        if charge.layer == Some((Layer::L2, 0)) {
+        if charge.layer != Some((Layer::L2, 0)) {
+            return Ok(());
+        }
+        let holds = |said: &Bounds, truth: f64| said.at_least <= truth + 1.0 && truth - 1.0 <= said.at_most;
+        if let Some(SecondBucket { rate_bps: Some(eir_bps), depth_bytes: Some(ebs_bytes), dscp }) = excess {
+            prop_assert_eq!(*dscp, None);
+            prop_assert!(holds(cir_bps, cir) && holds(eir_bps, eir), "{cir} {eir} {found:?}");
+            prop_assert!(holds(cbs_bytes, cbs) && holds(ebs_bytes, ebs), "{cbs} {ebs} {found:?}");
+        } else {
+            prop_assert_eq!(excess, &None);
             prop_assert!(off_percent(cir_bps.estimate, both.exp()).abs() < 2.0, "{found:?}");
-            let Bounds { at_least, at_most, .. } = *cbs_bytes;
-            let held = cbs + ebs;
-            prop_assert!(at_least <= held + 1.0 && held - 1.0 <= at_most, "{held} {found:?}");
+            prop_assert!(holds(cbs_bytes, cbs + ebs), "{} {found:?}", cbs + ebs);
         }
     }
 
@@ -151,6 +154,35 @@ fn a_slow_shaper_with_a_deep_bucket_is_measured_by_what_comes_behind_it() {
     assert_eq!(charge.layer, Some((Layer::L2, 0)), "{found:?}");
     assert!(off_percent(rate_bps.estimate, 4_062_485.0).abs() < 0.02, "{found:?}");
     assert!(off_percent(bucket_bytes.estimate, 185_471.0).abs() < 1.0, "{found:?}");
+}
+
+/// CIR and CBS, EIR and EBS, of what marks nothing.
+fn of_two([cir, cbs, eir, ebs]: [f64; 4]) -> PathSpec {
+    let mut police = PoliceSpec::single_bucket(Rate::bps(cir as u64), cbs as u64);
+    (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(eir as u64), ebs as u64);
+    path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) })
+}
+
+/// The first one fills in 50 or in 8 ms, the other one in 25 or in 60.
+#[test]
+fn two_buckets_without_marks_are_told_apart_by_the_time_in_which_they_fill() {
+    for buckets in [[40e6, 250e3, 20e6, 62.5e3], [30e6, 30e3, 50e6, 375e3]] {
+        let found = discover(&of_two(buckets));
+        let Discovered::Policer { cir_bps, cbs_bytes, excess: Some(excess), .. } = &found.found
+        else {
+            panic!("{found:?}")
+        };
+        let [cir, cbs, eir, ebs] = buckets;
+        let SecondBucket { rate_bps: Some(eir_bps), depth_bytes: Some(ebs_bytes), dscp: None } =
+            excess
+        else {
+            panic!("{excess:?}")
+        };
+        for (said, truth) in [(cir_bps, cir), (cbs_bytes, cbs), (eir_bps, eir), (ebs_bytes, ebs)] {
+            assert!(off_percent(said.estimate, truth).abs() < 1.0, "{truth} {found:?}");
+            assert!(said.at_least <= truth && truth <= said.at_most, "{truth} {found:?}");
+        }
+    }
 }
 
 #[test]
