@@ -8,11 +8,11 @@ use core::ops::Range;
 use fp_model::{FramesReport, Step};
 
 /// What is certain enough to be acted on: as rare by chance as one in ten thousand.
-pub(super) const CERTAIN: f64 = 4.0;
+pub(crate) const CERTAIN: f64 = 4.0;
 /// Two hosts' clocks that nobody steers run up to 100 parts in a million fast or slow, each.
 pub(crate) const CLOCKS_APART: f64 = 200e-6;
 /// Neighbouring frames are delayed together, so that errors are taken from the means of batches.
-pub(super) const BATCHES: usize = 16;
+pub(crate) const BATCHES: usize = 16;
 /// With fewer frames a rate is taken from the times of departure.
 pub(super) const LEAST_FRAMES: f64 = 8.0;
 /// A mark of time that two ends can tell apart: below it delays do not differ.
@@ -28,7 +28,7 @@ pub(crate) struct Train {
     pub(super) offered: Vec<f64>,
     pub(super) frame_bits: f64,
     /// Frames of a slice.
-    pub(super) each: f64,
+    pub(crate) each: f64,
     pub(super) reordered: bool,
     /// Runs of lost frames.
     pub(super) loss_events: f64,

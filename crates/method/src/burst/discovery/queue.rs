@@ -8,7 +8,7 @@ use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
 use crate::bounds::Bounds;
 use crate::burst::Passed;
 use crate::infer::rate::{FINE, Kind};
-use crate::infer::train::Train;
+use crate::infer::train::{BATCHES, CERTAIN, Train};
 
 /// Frames are offered at this multiple of the rate at which they leave the queue.
 const FASTER: f64 = 2.0;
@@ -24,6 +24,8 @@ const LEAVE_LOSSY: f64 = 250.0;
 const LEAVE_S: f64 = 0.3;
 /// Frames that leave at once, at most, out of a line: one, and half of one for the error of times.
 const OF_A_LINE: f64 = 1.5;
+/// What lets frames go at once has done so in this share of a train.
+const SURELY_QUEUED: f64 = 0.25;
 /// The longest that a trial waits for what it has queued.
 const QUEUED_MAX: Duration = Duration::from_secs(6);
 
@@ -41,6 +43,9 @@ pub(super) struct Held {
     /// have been if nothing is dropped; seconds.
     pub(super) waited: f64,
     may_wait: f64,
+    /// By how many frames arrivals behind the first quarter differ from those of such a queue, beyond what is
+    /// not known of it: others who send for a part of the time make another one of it.
+    differs: f64,
 }
 
 impl Look<'_> {
@@ -56,28 +61,12 @@ impl Look<'_> {
         if long.as_ref().is_some_and(|long| !long.lets_wait(found)) {
             return self.policer(&Estimate { kind: Kind::Unknown, ..*found }, quiet);
         }
-        // A line that is hardly faster than a policer behind it queues what comes so fast.
-        if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket()) {
-            // What is lost in front of a queue does not fill it.
-            let faster = SLOWLY / (1.0 - quiet.loss().min(0.5));
-            let excess = SLOWLY - 1.0;
-            let lasts = 1.3 * held.frames.estimate / (excess * held.frames_s.estimate) + 1.0;
-            let slowly = match lasts < SLOWLY_MAX_S {
-                true => self.offer(
-                    self.search.frame_bytes,
-                    held.frames_s.estimate,
-                    faster,
-                    lasts,
-                    quiet,
-                )?,
-                false => None,
-            };
-            if let Some(slowly) = slowly.filter(|slowly| slowly.is_of_a_policer(found, quiet)) {
-                let bps = slowly.frames_s.estimate * 8.0 * long_bytes;
-                let kind = Kind::Policer;
-                let found = Estimate { bps, kind, ..*found };
-                return self.policer(&found, quiet);
-            }
+        if let Some(held) = long.as_ref().filter(|long| found.drops && long.has_bucket())
+            && let Some(slowly) = self.slowly(held, found, quiet)?
+        {
+            let bps = slowly.frames_s.estimate * 8.0 * long_bytes;
+            let kind = Kind::Policer;
+            return self.policer(&Estimate { bps, kind, ..*found }, quiet);
         }
         let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0, 0.0) else {
             return Ok(super::unknown(found));
@@ -85,6 +74,9 @@ impl Look<'_> {
         let times = long_bytes / f64::from(short_bytes);
         let short = self.hold(short_bytes, times * long_s, FASTER, quiet)?;
         let (Some(long), Some(short)) = (long, short) else { return Ok(super::unknown(found)) };
+        if long.differs.max(short.differs) > 0.0 {
+            return Ok(super::unknown(found));
+        }
         // The search knows what comes of the long ones as well.
         let (came, least) = (long_s * (1.0 - quiet.loss()), found.at_least / (8.0 * long_bytes));
         let known = Bounds { estimate: came, at_least: least, at_most: 2.0 * came - least };
@@ -119,6 +111,26 @@ impl Look<'_> {
         })
     }
 
+    /// Frames that come hardly faster than they leave, where they show a policer: a line that is hardly faster
+    /// than one behind it queues what comes faster.
+    fn slowly(
+        &mut self,
+        held: &Held,
+        found: &Estimate,
+        quiet: &Quiet,
+    ) -> Result<Option<Held>, Abort> {
+        // What is lost in front of a queue does not fill it.
+        let faster = SLOWLY / (1.0 - quiet.loss().min(0.5));
+        let excess = SLOWLY - 1.0;
+        let lasts = 1.3 * held.frames.estimate / (excess * held.frames_s.estimate) + 1.0;
+        if lasts >= SLOWLY_MAX_S {
+            return Ok(None);
+        }
+        let (frame_bytes, frames_s) = (self.search.frame_bytes, held.frames_s.estimate);
+        let slowly = self.offer(frame_bytes, frames_s, faster, lasts, quiet)?;
+        Ok(slowly.filter(|slowly| slowly.is_of_a_policer(found, quiet)))
+    }
+
     fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         Discovered::Shaper {
@@ -147,7 +159,7 @@ impl Look<'_> {
             // What forgives is not yet at its end.
             let goes_on = held.as_ref().is_some_and(|held| {
                 let passes = 0.97 * held.offered * (1.0 - quiet.loss_at_most());
-                held.fell || held.frames_s.at_most > passes
+                held.fell || held.frames_s.at_most > passes || held.differs > 0.0
             });
             last = held.or(last);
             if !goes_on {
@@ -232,7 +244,17 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
     let at_once: Vec<f64> =
         points.iter().map(|(at, count)| count - frames_s * (at - base)).collect();
     let middle = crate::burst::median(at_once)?;
-    let off = error * frames_s * (end - base) + 1.0;
+    let wanders = wanders(&points, frames_s, base)?;
+    let off = (error * frames_s * (end - base) + 1.0).max(CERTAIN * wanders.at_first);
+    let error = error.max(CERTAIN * wanders.slope / frames_s);
+    let differs = |&(at, count): &(f64, f64)| {
+        let chance = CERTAIN * libm::sqrt(quiet.loss_at_most() * quiet.spread() * count);
+        let known = off + quiet.range * frames_s + chance + train.each;
+        (count - middle - frames_s * (at - base)).abs() - known
+    };
+    let surely_queued = |at: f64| at - base >= SURELY_QUEUED * (end - base);
+    let differs = all.iter().filter(|point| surely_queued(point.0)).map(differs);
+    let differs = differs.fold(0.0, f64::max);
     if middle + off < 0.0 {
         // Something waited before the first frame.
         return None;
@@ -250,7 +272,55 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         offered,
         fell,
         waited,
+        differs,
         may_wait: ((sent - middle) / frames_s - sent / offered).max(0.0),
+    })
+}
+
+/// Standard errors of a straight line.
+struct Wanders {
+    /// Of where it begins, in frames.
+    at_first: f64,
+    /// In frames a second.
+    slope: f64,
+}
+
+/// How well a straight line through all of a curve is known by how far parts of it lie beside it: others who
+/// send now more and now less make a line wander. Parts of several lengths tell, as neighbours wander together.
+/// `None` of less than three points.
+fn wanders(points: &[(f64, f64)], frames_s: f64, first: f64) -> Option<Wanders> {
+    let least = points.len().div_ceil(BATCHES).max(1);
+    let lengths = core::iter::successors(Some(least), |length| Some(2 * length));
+    let by_parts = |length: usize| wanders_in_parts(points.chunks(length), frames_s, first);
+    lengths.map_while(by_parts).reduce(|one, other| Wanders {
+        at_first: one.at_first.max(other.at_first),
+        slope: one.slope.max(other.slope),
+    })
+}
+
+/// The same by these parts; `None` of less than three.
+fn wanders_in_parts<'a>(
+    parts: impl Iterator<Item = &'a [(f64, f64)]>,
+    frames_s: f64,
+    first: f64,
+) -> Option<Wanders> {
+    let mean = |points: &[(f64, f64)]| {
+        let sum = points.iter().fold((0.0, 0.0), |(at, left), (one_at, count)| {
+            (at + one_at - first, left + count - frames_s * (one_at - first))
+        });
+        (sum.0 / points.len() as f64, sum.1 / points.len() as f64)
+    };
+    let parts: Vec<(f64, f64)> = parts.map(mean).collect();
+    let count = parts.len() as f64;
+    let of = |value: fn(&(f64, f64)) -> f64| {
+        let mean = parts.iter().map(value).sum::<f64>() / count;
+        (mean, parts.iter().map(|part| (value(part) - mean) * (value(part) - mean)).sum::<f64>())
+    };
+    let ((middle, apart), (_, beside)) = (of(|part| part.0), of(|part| part.1));
+    let error = libm::sqrt(beside / (count - 2.0));
+    (parts.len() > 2).then(|| Wanders {
+        at_first: error * libm::sqrt(1.0 / count + middle * middle / apart),
+        slope: error / libm::sqrt(apart),
     })
 }
 

@@ -246,3 +246,23 @@ fn a_policer_that_others_share_is_not_taken_for_a_smaller_one() {
     }
     assert!(contradicted >= 4, "{contradicted} of 8");
 }
+
+/// Others who send now and then slow what waits, or speed it up, in the middle of a train, whose last half
+/// alone would then begin with frames that a bucket had let go.
+#[test]
+fn a_line_that_others_share_now_and_then_has_no_bucket() {
+    let dscp = Dscp::BEST_EFFORT;
+    let millis = [20, 60, 200, 600].map(Duration::from_millis);
+    let mut told = 0;
+    for (on, off) in millis.into_iter().flat_map(|on| millis.map(|off| (on, off))) {
+        let pattern = CrossPattern::OnOff { on, off };
+        let cross = vec![CrossSpec { pattern, rate_l2: Rate::mbps(20), frame_bytes: 512, dscp }];
+        let found = discover(&path(LinkSpec { cross, ..port(Rate::mbps(200)) })).found;
+        if let Discovered::Shaper { bucket_bytes, .. } = &found {
+            assert!(bucket_bytes.at_least <= 1538.0, "{on:?} {off:?} {found:?}");
+        }
+        assert!(!matches!(found, Discovered::Policer { .. }), "{found:?}");
+        told += u32::from(!matches!(found, Discovered::Unknown { .. }));
+    }
+    assert!(told > 0, "nothing is said of any");
+}
