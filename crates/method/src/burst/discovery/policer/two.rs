@@ -229,7 +229,8 @@ impl Measured {
         !self.partly.is_empty() && buckets().is_some_and(|buckets| buckets.two.is_some())
     }
 
-    /// The two buckets that these trains show, in frames of this number of bytes.
+    /// The two buckets that these trains show, in frames of this number of bytes; `None` where one of their
+    /// rates and depths is not known to a factor of two.
     pub(super) fn in_two(&self, other: Option<&Self>, longest: f64) -> Option<(f64, Two)> {
         if self.partly.len() < PARTLY_LEAST {
             return None;
@@ -238,7 +239,9 @@ impl Measured {
         let two = self.buckets(other, longest)?.two?;
         let least = HOLD_LEAST * longest / frame_bytes;
         let are_deep = two.cbs.at_least >= least && two.ebs.at_least >= least;
-        are_deep.then_some((frame_bytes, two))
+        let is_known = |of: &Bounds| of.at_most <= 2.0 * of.at_least;
+        let are_known = [two.cir, two.cbs, two.eir, two.ebs].iter().all(is_known);
+        (are_deep && are_known).then_some((frame_bytes, two))
     }
 
     /// Bytes that the bucket holds, or both buckets if there may be two that mark nothing, of frames that cost
