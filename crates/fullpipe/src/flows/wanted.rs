@@ -16,7 +16,6 @@ use crate::addresses::Prefix;
 pub(crate) const PACKETS_PER_SECOND_MAX: u64 = 10_000_000;
 pub(crate) const CONNECTIONS_MAX: u32 = 10_000;
 pub(crate) const FLOWS_MAX: usize = 256;
-const TCP_HEADER_BYTES: u32 = 20;
 /// Of connections that are no host's: the first client's, and that of all servers.
 const CLIENT_PORT: u16 = 49_152;
 const SERVER_PORT: u16 = 6349;
@@ -297,7 +296,7 @@ impl Tcp {
                  have the far end run `fullpipe serve --allow-connections`"
             ));
         }
-        let headers = family.ip_header_bytes() + TCP_HEADER_BYTES;
+        let headers = family.ip_header_bytes() + PacketLayout::TCP_HEADER_BYTES;
         let most = ends.interface_mtu_bytes.saturating_sub(headers);
         let passes = BOTH_WAYS.map(|way| ends.mtu_bytes(family, way)).into_iter().min();
         let fitting = passes.map_or(most, |mtu_bytes| mtu_bytes.saturating_sub(headers));

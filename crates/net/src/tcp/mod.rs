@@ -25,7 +25,7 @@ mod rtt;
 mod sender;
 mod sequence;
 
-use fp_model::Time;
+use fp_model::{PacketLayout, Time};
 
 pub use congestion::Algorithm;
 pub use connection::Connection;
@@ -38,9 +38,9 @@ pub use sender::{Sender, Settings};
 pub use sequence::Sequence;
 
 /// The TCP header without options.
-pub const TCP_HEADER_BYTES: u32 = 20;
+pub const TCP_HEADER_BYTES: u32 = PacketLayout::TCP_HEADER_BYTES;
 /// The timestamps that every segment carries, padding included: RFC 7323.
-pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
+pub const TIMESTAMP_OPTION_BYTES: u32 = PacketLayout::TCP_TIMESTAMPS_BYTES;
 /// What the largest window scale can offer: RFC 7323 section 2.3.
 pub const WINDOW_BYTES_MAX: u64 = 65_535 << 14;
 /// A header has room for this many SACK blocks, or for one less beside the timestamps: RFC 2018

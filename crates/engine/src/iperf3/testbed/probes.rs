@@ -9,8 +9,8 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use fp_model::{
-    CongestionControl, Direction, FlowReport, FlowSpec, Load, Observation, Pace, ProbedBy,
-    ProbesLoad, ProbesReport, Rate, RttSummary, Sender, TcpEngine, TcpLoad, Trial,
+    CongestionControl, Direction, FlowReport, FlowSpec, Load, Observation, Pace, PacketLayout,
+    ProbedBy, ProbesLoad, ProbesReport, Rate, RttSummary, Sender, TcpEngine, TcpLoad, Trial,
 };
 use rustix::net::RecvFlags;
 
@@ -32,8 +32,6 @@ use crate::os::wake::{Interest, wait};
 const HANDSHAKE_BYTES_MAX: u32 = 128;
 /// Each takes a round trip, one after the other.
 const HANDSHAKES_MAX: u32 = 20;
-const TCP_HEADER_BYTES: u32 = 20;
-const TIMESTAMPS_BYTES: u32 = 12;
 /// Of each stream while segments of the far end are looked for: a hundred packets a second.
 const DOWNLOAD_RATE: Rate = Rate::mbps(2);
 /// What the first repetition of a segment may take beyond the round trips.
@@ -113,7 +111,7 @@ fn segments(
     patience: Duration,
 ) -> Result<Vec<ProbesReport>, ClientError> {
     let direction = sizes.first().map_or(Direction::Upload, |(flow, _)| flow.direction);
-    let headers = bed.family.ip_header_bytes() + TCP_HEADER_BYTES;
+    let headers = bed.family.ip_header_bytes() + PacketLayout::TCP_HEADER_BYTES;
     let longest = sizes.iter().map(|(_, load)| load.packet_bytes).max().unwrap_or(headers);
     let asked = crate::iperf3::wire::Parameters {
         way: match direction {
@@ -122,7 +120,7 @@ fn segments(
         },
         streams: sizes.len() as u32,
         rate: (direction == Direction::Download).then_some(DOWNLOAD_RATE),
-        block_bytes: longest.saturating_sub(headers + TIMESTAMPS_BYTES).max(1),
+        block_bytes: longest.saturating_sub(headers + PacketLayout::TCP_TIMESTAMPS_BYTES).max(1),
         end: End::After(Duration::from_secs(1)),
         ..blank(Transport::Tcp)
     };
@@ -132,7 +130,7 @@ fn segments(
         let bearing = Bearing { near_port: None, ..Bearing::of(flow) };
         let stream = open(session, bed, &of_segments(mss_bytes), bearing, 0)?;
         let info = info(&stream)?;
-        let options = if info.has_timestamps() { TIMESTAMPS_BYTES } else { 0 };
+        let options = if info.has_timestamps() { PacketLayout::TCP_TIMESTAMPS_BYTES } else { 0 };
         let segment_bytes = mss_bytes.saturating_sub(options);
         Ok(Sized { stream, segment_bytes, tries: load.count })
     });
