@@ -29,6 +29,11 @@ impl Bounds {
         Self { estimate: value, at_least: value, at_most: value }
     }
 
+    /// With the middle as the estimate.
+    pub(crate) fn between(at_least: f64, at_most: f64) -> Self {
+        Self { estimate: (at_least + at_most) / 2.0, at_least, at_most }
+    }
+
     pub(crate) fn scaled(&self, by: f64) -> Self {
         let Self { estimate, at_least, at_most } = *self;
         Self { estimate: estimate * by, at_least: at_least * by, at_most: at_most * by }

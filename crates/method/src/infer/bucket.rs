@@ -407,7 +407,7 @@ impl Fates {
         if lost == Lost::Either {
             // What one way leaves of the deficits is less than all ways together leave.
             let (at_least, at_most) = (frames.at_least.min(depths.0), frames.at_most.max(depths.1));
-            frames = Bounds { estimate: (at_least + at_most) / 2.0, at_least, at_most };
+            frames = Bounds::between(at_least, at_most);
         } else if way.owed == 0.0 && way.below.is_finite() {
             frames.estimate = (way.least + way.below) / 2.0;
         }

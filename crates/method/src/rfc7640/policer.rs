@@ -254,7 +254,7 @@ fn depth_by_bursts(policer: &PolicerPlan, step: &PolicerStep) -> Option<Bounds> 
     let resolution = u64::from(frames_per_kilobyte(step.frame_bytes)) * frame_bytes;
     let at_least = less_refill(bsa_bytes, policer.rate_l2());
     let at_most = less_refill(bsa_bytes + resolution + frame_bytes, policer.cir_l2);
-    Some(Bounds { estimate: (at_least + at_most) / 2.0, at_least, at_most })
+    Some(Bounds::between(at_least, at_most))
 }
 
 /// What a step is called in the reasons of a verdict.

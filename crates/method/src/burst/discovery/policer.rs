@@ -22,6 +22,7 @@ use crate::path::{Packets, pause};
 use buckets::Train;
 use seen::{arrival_spacing, excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
+use two::Told;
 
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
 /// ends, so that the rate is known to one part in this number.
@@ -250,16 +251,19 @@ impl Look<'_> {
         });
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
-        let (mut cbs, mut alone) = long.held(other, long_bytes, charged);
+        let Told { depth: mut cbs, mut alone, mut two } = long.told(other, long_bytes, charged);
         let mut of_one = long.depth().scaled(charged);
-        if let (Some(short), Some(_)) = (short, charge.layer) {
+        if let Some(short) = short {
             let charged = charge.charged(f64::from(short.frame_bytes));
-            cir = better(cir, short.rate().scaled(8.0 * charged));
-            if short.was_full {
-                let (held, of_short) = short.held(other, long_bytes, charged);
-                cbs = cbs.and(held);
+            let told = short.was_full.then(|| short.told(other, long_bytes, charged));
+            two = told.as_ref().and_then(|told| told.two).or(two);
+            if charge.layer.is_some() {
+                cir = better(cir, short.rate().scaled(8.0 * charged));
+            }
+            if let (Some(told), Some(_)) = (told, charge.layer) {
+                cbs = cbs.and(told.depth);
                 of_one = better(of_one, short.depth().scaled(charged));
-                alone = alone.or(of_short);
+                alone = alone.or(told.alone);
             }
         }
         if alone.is_some() {
@@ -276,13 +280,9 @@ impl Look<'_> {
         }
         let together = Together { rate_bps: cir, depth_bytes: of_one };
         let mut excess = excess(long, &marked, charged);
-        let in_two = short.into_iter().chain([long]).find_map(|one| one.in_two(other, long_bytes));
-        if let Some((frame_bytes, two)) = in_two {
-            let charged = charge.charged(frame_bytes);
-            let [cir_bps, eir_bps] = [two.cir, two.eir].map(|rate| rate.scaled(8.0 * charged));
-            let ebs_bytes = two.ebs.scaled(charged);
-            (cir, cbs) = (cir_bps, two.cbs.scaled(charged));
-            let (rate_bps, depth_bytes) = (Some(eir_bps), Some(ebs_bytes));
+        if let Some(two) = two {
+            (cir, cbs) = (two.cir, two.cbs);
+            let (rate_bps, depth_bytes) = (Some(two.eir), Some(two.ebs));
             excess = Some(SecondBucket { rate_bps, depth_bytes, dscp: None });
         }
         Discovered::Policer {

@@ -137,7 +137,9 @@ impl Buckets {
         let is_one = one.is_some() && !trains.iter().any(|train| train.is_two);
         let shown_from = is_one.then_some(hidden);
         let two = found().map(|(share, found)| found.two(passes, share)).reduce(Two::or);
-        let two = two.filter(|_| one.is_none());
+        let two = two
+            .filter(|_| one.is_none())
+            .map(|two| two.each(|of| Bounds::between(of.at_least, of.at_most)));
         Some(Self { depth, shown_from, fills_s, one_fills_s, two })
     }
 
@@ -155,18 +157,26 @@ impl Two {
             eir: self.eir.or(other.eir),
             ebs: self.ebs.or(other.ebs),
         }
-        .centred()
     }
 
-    fn centred(self) -> Self {
-        let centred = |Bounds { at_least, at_most, .. }: Bounds| Bounds {
-            estimate: (at_least + at_most) / 2.0,
-            at_least,
-            at_most,
-        };
+    fn each(self, of: impl Fn(Bounds) -> Bounds) -> Self {
         let Self { cir, cbs, eir, ebs } = self;
-        let [cir, cbs, eir, ebs] = [cir, cbs, eir, ebs].map(centred);
+        let [cir, cbs, eir, ebs] = [cir, cbs, eir, ebs].map(of);
         Self { cir, cbs, eir, ebs }
+    }
+
+    /// Whether each rate and depth is known to a factor of two, and both hold this number of frames at least.
+    pub(super) fn is_known(&self, least: f64) -> bool {
+        let Self { cir, cbs, eir, ebs } = self;
+        let is_known = |of: &&Bounds| of.at_most <= 2.0 * of.at_least;
+        [cir, cbs, eir, ebs].iter().all(is_known) && cbs.at_least.min(ebs.at_least) >= least
+    }
+
+    /// In bytes and bits in a second, of frames that cost `charged` bytes each.
+    pub(super) fn charged(self, charged: f64) -> Self {
+        let Self { cir, eir, .. } = self;
+        let [cir, eir] = [cir, eir].map(|rate| rate.scaled(8.0 * charged));
+        Self { cir, eir, cbs: self.cbs.scaled(charged), ebs: self.ebs.scaled(charged) }
     }
 }
 
@@ -186,7 +196,7 @@ struct Found {
 impl Found {
     fn two(&self, passes: f64, share: f64) -> Two {
         let [cir, eir] = [1.0 - share, share].map(|share| Bounds::exactly(share * passes));
-        Two { cir, cbs: self.cbs, eir, ebs: self.ebs }.centred()
+        Two { cir, cbs: self.cbs, eir, ebs: self.ebs }
     }
 
     fn or(self, other: Self) -> Self {
@@ -314,10 +324,9 @@ impl Cell {
         let last = last.map_or(0.0, |(_, last)| *last);
         let excess = (passed.0 - held.1, passed.1 - held.0);
         // A committed bucket that is full holds all that it can, whatever that is.
-        let is_full = cbs.1 <= won.0;
-        let beside = if is_full { held } else { cbs };
-        let at_least = excess.0 + eir * first + if is_full { held.1 } else { beside.0 };
-        let at_most = excess.1 + eir * last + if is_full { held.0 } else { beside.1 };
+        let committed = if cbs.1 <= won.0 { (held.1, held.0) } else { cbs };
+        let at_least = excess.0 + eir * first + committed.0;
+        let at_most = excess.1 + eir * last + committed.1;
         let fills = excess.1 >= excess_won.0;
         let off = excess.0 - excess_won.1;
         (at_least, if fills { f64::INFINITY } else { at_most }, off)
@@ -325,13 +334,11 @@ impl Cell {
 
     fn found(&self, at_least: f64, at_most: f64) -> Found {
         let Self { cbs, cir, eir } = *self;
-        let between =
-            |at_least: f64, at_most: f64| Bounds { estimate: at_least, at_least, at_most };
         let cbs = (cbs as f64, (cbs + 1) as f64);
-        let ebs = between((at_least - cbs.1).max(0.0), (at_most - cbs.0).max(0.0));
+        let ebs = Bounds::between((at_least - cbs.1).max(0.0), (at_most - cbs.0).max(0.0));
         Found {
-            depth: between(at_least, at_most),
-            cbs: between(cbs.0, cbs.1),
+            depth: Bounds::between(at_least, at_most),
+            cbs: Bounds::between(cbs.0, cbs.1),
             ebs,
             fills_s: f64::max(cbs.1 / cir, ebs.at_most / eir),
             one_fills_s: f64::min(cbs.0 / cir, ebs.at_least / eir),

@@ -31,6 +31,16 @@ const PARTLY_LEAST: usize = 3;
 /// one of the longest frames or two.
 const HOLD_LEAST: f64 = 2.0;
 
+/// What trains of one length tell of buckets that mark nothing, in bytes.
+pub(super) struct Told {
+    /// That the bucket holds, or both if there may be two.
+    pub(super) depth: Bounds,
+    /// What excludes a second one.
+    pub(super) alone: Option<Alone>,
+    /// The two that there are, where each of their rates and depths is known to a factor of two.
+    pub(super) two: Option<Two>,
+}
+
 impl Look<'_> {
     /// A train of the same frames at another rate, which meets full buckets as well, and such after pauses:
     /// what tells one bucket from two. `None` where no other rate says anything. Where there may be two, what
@@ -43,93 +53,78 @@ impl Look<'_> {
         if !one.was_full || one.likely().is_empty() || !marked(&one.seen).is_empty() {
             return Ok(None);
         }
-        let (longest, sent) = (f64::from(self.search.frame_bytes), 1.0 / one.fates.spacing());
-        let offered = one.another_rate();
+        let (offered, sent) = (one.another_rate(), 1.0 / one.fates.spacing());
         let mut pause_s = one.pause_s.max(PAUSE_OF_TWO_S);
-        let mut other = self.again(one, offered, pause_s, quiet)?;
+        let other = match offered {
+            Some(offered) => self.again(one, offered, pause_s, quiet)?,
+            None => None,
+        };
+        let Some((offered, mut other)) = offered.zip(other) else {
+            self.partly_filled(one, None, quiet)?;
+            return Ok(None);
+        };
         for _ in 0..TRIES {
-            self.partly_filled(one, other.as_ref(), quiet)?;
-            let Some(before) = &mut other else { break };
-            let fills_s = match one.buckets(Some(before), longest) {
+            let fills_s = match self.partly_filled(one, Some(&other), quiet)? {
                 Some(Buckets { shown_from: Some(_), .. }) => break,
                 Some(buckets) => buckets.fills_s,
                 // Either wins a share of the rate that is tried, at least.
                 None => (2.0 * pause_s)
                     .min(f64::from(TRIED) * one.depth().estimate / one.rate().estimate),
             };
-            let paused_s = one.pause_s.min(before.pause_s);
+            let paused_s = one.pause_s.min(other.pause_s);
             if paused_s >= SURELY_FULL * fills_s || pause_s >= PAUSE_MAX.as_secs_f64() {
                 break;
             }
             pause_s = (FILLS * fills_s).max(pause_s).min(PAUSE_MAX.as_secs_f64());
-            let slow = self.again(one, Some(sent), pause_s, quiet)?;
+            let slow = self.again(one, sent, pause_s, quiet)?;
             let Some((slow, fast)) = slow.zip(self.again(one, offered, pause_s, quiet)?) else {
                 break;
             };
-            let fast = core::mem::replace(before, Measured { shorter: None, ..fast });
+            let fast = core::mem::replace(&mut other, Measured { shorter: None, ..fast });
             let partly = core::mem::take(&mut one.partly);
             let slow = core::mem::replace(one, Measured { shorter: None, partly, ..slow });
             one.replaced.extend([slow, fast]);
         }
-        Ok(other)
+        Ok(Some(other))
     }
 
     /// A train of the same frames that meets full buckets, with this number of frames in a second.
     fn again(
         &mut self,
         one: &Measured,
-        frames_s: Option<f64>,
+        frames_s: f64,
         pause_s: f64,
         quiet: &Quiet,
     ) -> Result<Option<Measured>, Abort> {
-        if frames_s.is_none() {
-            return Ok(None);
-        }
         let held = at_most(one.depth().estimate);
         let aim = self.aim([one.rate().estimate, held, one.line], true, quiet);
-        let aim = Aim { offered: frames_s, pause_s, ..aim };
+        let aim = Aim { offered: Some(frames_s), pause_s, ..aim };
         let again = self.measure(one.frame_bytes, aim, true, quiet)?;
         Ok(again.filter(|again| again.was_full && !again.likely().is_empty()))
     }
 
     /// Trains of the same frames that meet what buckets have won in a pause since they were empty, where one
     /// bucket may be two: first one that a single bucket has just filled in, and then others that tell when
-    /// either of two is full.
+    /// either of two is full. What all trains together then tell.
     fn partly_filled(
         &mut self,
         one: &mut Measured,
         other: Option<&Measured>,
         quiet: &Quiet,
-    ) -> Result<(), Abort> {
-        let longest = f64::from(self.search.frame_bytes);
-        let (mut pause_s, began) = (one.depth().estimate / one.rate().estimate, self.sending);
-        while one.partly.len() < PARTLY_MOST && self.sending - began < BUDGET {
-            let filled = one.partly.iter().filter_map(|train| train.filled_for_s);
-            let (shortest, last) = filled
-                .fold((f64::INFINITY, 0.0_f64), |(shortest, last), filled_s| {
-                    (shortest.min(filled_s), last.max(filled_s))
-                });
-            let Some(buckets) = one.buckets(other, longest) else { break };
-            if buckets.shown_from.is_some() {
-                break;
-            }
-            if last > 0.0 {
-                let sooner = (shortest / buckets.one_fills_s).min(PART);
-                let later = (buckets.fills_s.min(PAUSE_MAX.as_secs_f64()) / last).min(PART);
-                if sooner.max(later) < SURELY_FULL {
-                    break;
-                }
-                let is_sooner = sooner > later;
-                pause_s = if is_sooner {
-                    shortest / libm::sqrt(sooner)
-                } else {
-                    last * libm::sqrt(later)
-                };
-            }
-            let Some(train) = self.after(one, pause_s, quiet)? else { break };
+    ) -> Result<Option<Buckets>, Abort> {
+        let (longest, began) = (f64::from(self.search.frame_bytes), self.sending);
+        loop {
+            let Some(buckets) = one.buckets(other, longest) else { return Ok(None) };
+            let is_told = buckets.shown_from.is_some() || one.partly.len() >= PARTLY_MOST;
+            let pause_s = one.next_pause(&buckets);
+            let pause_s = pause_s.filter(|_| !is_told && self.sending - began < BUDGET);
+            let train = match pause_s {
+                Some(pause_s) => self.after(one, pause_s, quiet)?,
+                None => None,
+            };
+            let Some(train) = train else { return Ok(Some(buckets)) };
             one.partly.push(train);
         }
-        Ok(())
     }
 
     /// A train like another one that meets buckets which it emptied itself, this number of seconds before.
@@ -194,6 +189,21 @@ impl Measured {
         (FASTER_LEAST * rate <= offered && offered < self.line).then_some(offered)
     }
 
+    /// Seconds in which buckets that are empty are to fill next; `None` where it is known when either of two is
+    /// full.
+    fn next_pause(&self, buckets: &Buckets) -> Option<f64> {
+        let filled = || self.partly.iter().filter_map(|train| train.filled_for_s);
+        let (Some(first), Some(last)) = (filled().reduce(f64::min), filled().reduce(f64::max))
+        else {
+            return Some(self.depth().estimate / self.rate().estimate);
+        };
+        let sooner = (first / buckets.one_fills_s).min(PART);
+        let later = (buckets.fills_s.min(PAUSE_MAX.as_secs_f64()) / last).min(PART);
+        let pause_s =
+            if sooner > later { first / libm::sqrt(sooner) } else { last * libm::sqrt(later) };
+        (sooner.max(later) >= SURELY_FULL).then_some(pause_s)
+    }
+
     pub(super) fn train(&self) -> Train {
         Train {
             fates: self.fates.clone(),
@@ -207,6 +217,7 @@ impl Measured {
 
     /// What one bucket or two that mark nothing may be by this train and another one of the same frames.
     fn buckets(&self, other: Option<&Self>, longest: f64) -> Option<Buckets> {
+        let other = self.of_the_same(other);
         let rate = other.map_or(self.rate(), |other| better(self.rate(), other.rate()));
         let measured = core::iter::once(self).chain(other);
         let full = measured.flat_map(|one| [Some(one.train()), one.shorter.clone()]).flatten();
@@ -229,43 +240,32 @@ impl Measured {
         !self.partly.is_empty() && buckets().is_some_and(|buckets| buckets.two.is_some())
     }
 
-    /// The two buckets that these trains show, in frames of this number of bytes; `None` where one of their
-    /// rates and depths is not known to a factor of two.
-    pub(super) fn in_two(&self, other: Option<&Self>, longest: f64) -> Option<(f64, Two)> {
-        if self.partly.len() < PARTLY_LEAST {
-            return None;
-        }
-        let frame_bytes = f64::from(self.frame_bytes);
-        let two = self.buckets(other, longest)?.two?;
-        let least = HOLD_LEAST * longest / frame_bytes;
-        let are_deep = two.cbs.at_least >= least && two.ebs.at_least >= least;
-        let is_known = |of: &Bounds| of.at_most <= 2.0 * of.at_least;
-        let are_known = [two.cir, two.cbs, two.eir, two.ebs].iter().all(is_known);
-        (are_deep && are_known).then_some((frame_bytes, two))
+    /// The other train, if its frames are as long.
+    fn of_the_same<'a>(&self, other: Option<&'a Self>) -> Option<&'a Self> {
+        other.filter(|other| other.frame_bytes == self.frame_bytes)
     }
 
-    /// Bytes that the bucket holds, or both buckets if there may be two that mark nothing, of frames that cost
-    /// `charged` bytes each; and what excludes a second one.
-    pub(super) fn held(
-        &self,
-        other: Option<&Self>,
-        longest: f64,
-        charged: f64,
-    ) -> (Bounds, Option<Alone>) {
+    /// What these trains tell of buckets that mark nothing, of frames that cost `charged` bytes each.
+    pub(super) fn told(&self, other: Option<&Self>, longest: f64, charged: f64) -> Told {
         let is_clear = !self.likely().is_empty() && self.rate_with_room().is_some();
+        let (alone, two) = (None, None);
         if !marked(&self.seen).is_empty() || !is_clear {
-            return (self.depth().scaled(charged), None);
+            return Told { depth: self.depth().scaled(charged), alone, two };
         }
-        let other = other.filter(|other| other.frame_bytes == self.frame_bytes);
         let Some(buckets) = self.buckets(other, longest) else {
-            return (Bounds { at_most: f64::INFINITY, ..self.depth() }.scaled(charged), None);
+            let depth = Bounds { at_most: f64::INFINITY, ..self.depth() };
+            return Told { depth: depth.scaled(charged), alone, two };
         };
         let Buckets { depth, shown_from, .. } = buckets;
-        let alone = other.zip(shown_from.filter(|from| *from < depth.estimate));
-        let alone = alone.map(|(other, from)| Alone {
+        let shown_from = shown_from.filter(|from| *from < depth.estimate);
+        let alone = self.of_the_same(other).zip(shown_from).map(|(other, from)| Alone {
             shown_from_bytes: from * charged,
             filled_within: seconds(self.pause_s.min(other.pause_s)),
         });
-        (depth.scaled(charged), alone)
+        let least = HOLD_LEAST * longest / f64::from(self.frame_bytes);
+        let two =
+            buckets.two.filter(|two| two.is_known(least) && self.partly.len() >= PARTLY_LEAST);
+        let two = two.map(|two| two.charged(charged));
+        Told { depth: depth.scaled(charged), alone, two }
     }
 }
