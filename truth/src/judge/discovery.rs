@@ -171,7 +171,7 @@ fn no_policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
 }
 
 /// Bytes of frames that both buckets, full, let through of a burst without a gap.
-fn passed_at_once(bucket: &Bucket, frame_bytes: f64) -> f64 {
+pub(super) fn passed_at_once(bucket: &Bucket, frame_bytes: f64) -> f64 {
     let costs = frame_bytes + f64::from(bucket.offset_bytes);
     let refilled = (bucket.cir_bps + bucket.eir_bps) / (8.0 * costs);
     let spent = 1.0 - refilled / bucket.fed_frames_s;

@@ -3,6 +3,7 @@
 use fp_model::Direction;
 use serde_json::Value;
 
+use super::discovery::passed_at_once;
 use super::{
     Figure, Right, Said, State, compared, direction_of, exact_bytes, lost_at_any_rate, number,
     reasons, steps, text,
@@ -70,6 +71,19 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     if kind == "not_reached" {
         return not_reached(way, said);
     }
+    let burst = way.bucket.as_ref().and_then(|bucket| longest_burst(way, bucket, step));
+    let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way));
+    if let Some(bucket) = hidden(way, step) {
+        let carries = bucket.fed_frames_s / way.frames_s;
+        let most =
+            Right { to: way.rate_bps(0) * carries, ..Right::within(way.rate_bps(0), way.right) };
+        let line = said.map(|said| most.judged("bottleneck", said).bound());
+        let kind = Figure::unknown(
+            "kind",
+            "a line said that carried no more than the bucket behind it passes",
+        );
+        return line.into_iter().chain([kind]).chain(loss).chain(burst).collect();
+    }
     let is = |kind| way.kinds.contains(&kind);
     let truth = format!("'{kind}' said, {:?} true", way.kinds);
     let kind = match kind {
@@ -77,10 +91,17 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
         "queue" | "shaper" | "line" => Figure::of("kind", is(Kind::Queue) || is(Kind::Host), truth),
         _ => Figure::unknown("kind", truth),
     };
-    let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way));
     let rate = compared("bottleneck", said, Right::within(way.rate_bps(0), way.right));
-    let burst = way.bucket.as_ref().and_then(|bucket| longest_burst(way, bucket, step));
     [rate, kind].into_iter().chain(loss).chain(burst).collect()
+}
+
+/// The bucket of the policer that limits, where it passes at once what the line that was found in front of it
+/// carried: until then nothing shows.
+fn hidden<'a>(way: &'a DirectionFacts, step: &Value) -> Option<&'a Bucket> {
+    let carried_bytes = number(step, "carried_bytes")?;
+    let is_policed = text(step, "/kind") == "queue" && way.kinds == [Kind::Policer];
+    let bucket = way.bucket.as_ref().filter(|_| is_policed)?;
+    (carried_bytes <= passed_at_once(bucket, f64::from(way.frame_bytes))).then_some(bucket)
 }
 
 /// Whatever they held when a burst came, buckets let no longer one pass than they can hold. Bytes of frames
@@ -178,7 +199,12 @@ fn cause(network: &Network, facts: &Facts, document: &Value, reason: &Value) -> 
         direction_of(text(step, "/flow_direction")).or(direction_of(text(step, "/direction")))
     });
     let queues = |direction: Direction| {
-        facts.of_direction(direction).kinds.iter().any(|kind| *kind != Kind::Policer)
+        let way = facts.of_direction(direction);
+        let is_line = |step: &Value| {
+            direction_of(text(step, "/direction")) == Some(direction) && hidden(way, step).is_some()
+        };
+        way.kinds.iter().any(|kind| *kind != Kind::Policer)
+            || steps(document, "bottleneck").any(is_line)
     };
     let can_be = match code {
         "deep_queue" => direction.is_none_or(queues),

@@ -489,8 +489,8 @@ impl<'a> Look<'a> {
     }
 
     /// A line that is always busy sends one frame right after the other: where what comes has holes
-    /// that no loss at any rate explains, something behind the queue drops. Jitter shortens a gap by
-    /// its range at most.
+    /// that no loss at any rate explains and no frame that came twice, something behind the queue drops. Jitter
+    /// shortens a gap by its range at most.
     fn has_holes(&self, kind: Kind) -> bool {
         if kind != Kind::Queue || self.train.reordered {
             return false;
@@ -498,7 +498,9 @@ impl<'a> Look<'a> {
         let quiet = self.quiet;
         let gap = self.train.gap(self.settled.start..self.fine.end);
         let holes = gap.map_or(0.0, |gap| 1.0 - (gap + quiet.range) / self.frame_time);
-        holes > quiet.loss() + (CERTAIN * quiet.loss_error()).max(0.01)
+        // Where in the train they came is not told.
+        let twice = self.train.duplicates / self.slow.0.frames.max(1.0);
+        holes > quiet.loss() + twice + (CERTAIN * quiet.loss_error()).max(0.01)
     }
 }
 
@@ -543,34 +545,6 @@ impl Estimate {
 /// Half of the interval of what came through, relative to it.
 fn interval(through: &Through, quiet: &Quiet) -> f64 {
     COVERS * quiet.error_of(through) + CLOCKS_APART
-}
-
-/// The longest burst that a policer lets pass, in bits of what came beyond its rate, by a train at one
-/// rate far above it which began `rested_s` seconds after another one. `None` where nothing was refused,
-/// where it is not known to a factor of two, or where the bucket may still have been filling.
-///
-/// It is what the bucket held when the train began, and all that it can hold if it was full: of two
-/// buckets, one that wins its tokens slowly may not have been. A frame that waited in front of the bucket
-/// met it later than planned, when it had won more.
-pub(crate) fn burst(
-    train: &Train,
-    found: &Estimate,
-    quiet: &Quiet,
-    rested_s: f64,
-) -> Option<Bounds> {
-    let (held, at) = most_forgiven(train, found.bps, train.whole().end - 1);
-    let lost = libm::sqrt((quiet.loss() * quiet.spread() * (at.frames + 1.0)).max(0.0));
-    let counted = train.frame_bits * (train.each + COVERS * lost);
-    let won = |bps: f64| (bps - found.bps) * at.due;
-    let at_least = held - won(found.at_most) - counted - found.at_most * train.range;
-    let at_most = held - won(found.at_least) + counted;
-    // When a frame is refused, tokens for a part of it are left; and what waited, waited in front of the
-    // policer or behind.
-    let estimate = held + (train.frame_bits - found.bps * train.range) / 2.0;
-    let was_refused = train.loss(train.settled(train.steps() - 1)) > quiet.loss_at_most();
-    let was_full = at_most <= found.at_least * rested_s;
-    let is_known = was_refused && was_full && at_most <= 2.0 * at_least;
-    is_known.then_some(Bounds { estimate, at_least, at_most })
 }
 
 /// Where the most had come through beyond a rate.

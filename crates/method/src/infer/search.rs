@@ -1,7 +1,7 @@
 //! The search for the bottleneck of one direction: what limits it, at which rate, and what is lost
 //! and delayed below it.
 
-mod buckets;
+mod dense;
 mod held;
 mod terms;
 
@@ -41,6 +41,8 @@ const GROWTH: f64 = 4.0;
 const ABOVE_SOLD: f64 = GROWTH;
 /// A tester that sends less than this often what it sent at a quarter of the rate is at its end.
 const SENDS_MORE: f64 = 2.0;
+/// It does so time after time: a host may stand still in this many short trials less one.
+const SENDS_NO_MORE: u32 = 3;
 const RAMP_LEAST: Duration = Duration::from_millis(60);
 const RAMP_MOST: Duration = Duration::from_millis(600);
 /// Of these, 18 are lost at four times the rate: far more than the threshold of an overload.
@@ -85,6 +87,8 @@ pub(crate) struct Finder<'a> {
     limit: f64,
     /// What a line in front of the bottleneck carries, of layer 2.
     pub(crate) line: Option<f64>,
+    /// The most frames that came of one train before the part that shows whether the rate has fallen.
+    pub(crate) carried: f64,
     /// The first rate that is offered: a path carries half of what was sold, and not twice that.
     first: f64,
     /// Frames, those lost of them, and in how many runs, at rates that passed.
@@ -145,10 +149,16 @@ impl<'a> Finder<'a> {
             delays: (f64::INFINITY, None),
             limit: search.limit_l2.min(above_sold),
             line: None,
+            carried: 0.0,
             first: search.sold_l2.map_or(FIRST_RATE_L2.as_bps() as f64, |bps| bps / 2.0),
             passed: (0.0, 0.0, 0.0),
             is_blind: false,
         }
+    }
+
+    /// What was searched for, with no more offered than what was found to be the most.
+    pub(crate) const fn within(&self) -> Search {
+        Search { limit_l2: self.limit, ..self.search }
     }
 
     pub(crate) fn find(&mut self) -> Result<Limits, Abort> {
@@ -164,6 +174,8 @@ impl<'a> Finder<'a> {
             }
             let (train, lasts) = self.train(&hunt.over, hunt.drain)?;
             let Some(at_half) = self.beside(&mut hunt, &train, lasts)? else { continue };
+            let before_the_last = 0..train.step(train.steps() - 1).start;
+            self.carried = self.carried.max(train.arrived(before_the_last));
             let mut found = estimate(&train, hunt.over.rate, &at_half);
             if let (Some((limit, over)), Some((before, _))) = (hunt.beyond_line.take(), hunt.known)
                 && train.loses_as(&at_half, train.whole())
@@ -308,7 +320,7 @@ impl<'a> Finder<'a> {
     /// but at the next rate more than before.
     fn ramp(&mut self) -> Result<Result<Overload, f64>, Abort> {
         let mut rate = self.limit.min(self.first);
-        let (mut most_sent, mut passed) = (0.0, 0.0);
+        let (mut most_sent, mut passed, mut tries) = (0.0, 0.0, 1);
         loop {
             let frame_time = self.frame_time(rate);
             let lasts = match passed >= self.limit {
@@ -361,9 +373,13 @@ impl<'a> Finder<'a> {
             let (before, lost_before, runs) = self.passed;
             self.passed = (before + frames, lost_before + lost, runs + train.loss_events);
             if sent < 0.9 * rate && sent <= most_sent * SENDS_MORE {
+                if tries < SENDS_NO_MORE {
+                    tries += 1;
+                    continue;
+                }
                 self.limit = sent.max(most_sent);
             }
-            (passed, most_sent) = (rate, sent.max(most_sent));
+            (passed, most_sent, tries) = (rate, sent.max(most_sent), 1);
             rate = (rate * GROWTH).min(self.limit);
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct Train {
     pub(super) reordered: bool,
     /// Runs of lost frames.
     pub(super) loss_events: f64,
+    /// Frames that came once more.
+    pub(super) duplicates: f64,
     /// From the shortest delay to the longest.
     pub(super) range: f64,
 }
@@ -100,6 +102,7 @@ impl Train {
             each,
             reordered: seen.out_of_order_frames.unwrap_or(0) > 0,
             loss_events: seen.loss_events.unwrap_or(0) as f64,
+            duplicates: seen.duplicate_frames.unwrap_or(0) as f64,
             range: seen.delay.map_or(0.0, |delay| (delay.max - delay.min).as_secs_f64()),
         })
     }

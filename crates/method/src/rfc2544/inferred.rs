@@ -306,19 +306,24 @@ fn of_length(
     let frame = FrameRate { frame_bytes, rate_l1: Rate::ZERO };
     let on_the_line = frame.bytes_l1() as f64 / f64::from(frame_bytes);
     let line_l1 = Rate::bps((finder.line.unwrap_or_default() * on_the_line) as u64);
-    Ok(match said {
-        Limits::Found(found, quiet) => {
+    let queued = match said {
+        Limits::NotReached(..) => return Ok(None),
+        Limits::Found(found, _) if found.kind == Kind::Queue => {
             let limit = Limit { line_l1, ..Limit::seen(&said, f64::from(frame_bytes)) };
-            let held = match found.kind {
-                Kind::Queue => limit.held,
-                // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with
-                // its own rate only, in a longer pause than there is between two trials.
-                Kind::Policer | Kind::Unknown => finder
-                    .longest_burst(&found, &quiet, PAUSE_OF_TWO_S)?
-                    .map_or(f64::INFINITY, |bits| bits.at_most / 8.0),
-            };
-            Limit { held, ..limit }.at(frame_bytes, line)
+            return Ok(limit.at(frame_bytes, line));
         }
-        Limits::NotReached(..) | Limits::Unknown { .. } => None,
-    })
+        Limits::Found(found, _) => finder.queued(found.bps),
+        Limits::Unknown { .. } => MOST,
+    };
+    // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with its own rate
+    // only, in a longer pause than there is between two trials.
+    let within = finder.within();
+    let shown = discovery::show(run, within, said, (queued, PAUSE_OF_TWO_S))?;
+    let Limits::Found(found, _) = shown.limits else { return Ok(None) };
+    let limit = Limit::seen(&shown.limits, f64::from(frame_bytes));
+    let held = match found.kind {
+        Kind::Queue => limit.held,
+        Kind::Policer | Kind::Unknown => shown.at_once.map_or(f64::INFINITY, |bytes| bytes.at_most),
+    };
+    Ok(Limit { line_l1, held, ..limit }.at(frame_bytes, line))
 }

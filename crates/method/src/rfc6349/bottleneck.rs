@@ -2,11 +2,12 @@
 
 use core::time::Duration;
 
-use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout};
+use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout, Rate};
 
 use super::{Bottleneck, LimitKind, Run, Source, Step};
+use crate::burst::discovery;
 use crate::infer::rate::{Kind, whole};
-use crate::infer::search::{Finder, Limits, Precision, Search};
+use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
 
 //= rfc6349 3.2.2
 /// Finds the bottleneck of one direction, or takes what the plan says it is.
@@ -63,18 +64,20 @@ fn measured(
         (Err(_), Some(sold)) if finder.is_blind => return Ok(given(direction, sold, packet)),
         (limits, _) => limits?,
     };
-    let burst = match &limits {
-        Limits::Found(found, quiet) if found.kind == Kind::Policer => {
-            finder.longest_burst(found, quiet, 0.0)?
-        }
-        Limits::Found(..) | Limits::NotReached(..) | Limits::Unknown { .. } => None,
-    };
-    let burst_bytes = burst.map(|bits| bits.scaled(1.0 / 8.0));
-    let trials = finder.trials;
-    let found = of_limits(&limits, direction, packet);
+    let (trials, within) = (finder.trials, finder.within());
+    let queued =
+        if let Limits::Found(found, _) = &limits { finder.queued(found.bps) } else { MOST };
+    let carried_bytes = (finder.carried * f64::from(packet.frame_bytes)) as u64;
+    let shown = discovery::show(run, within, limits, (queued, 0.0))?;
+    let limit = of_limits(&shown.limits, direction, packet);
     Ok(match sold {
-        Some(sold) if !found.is_known() => line_of(direction, sold, packet),
-        Some(_) | None => Bottleneck { trials, burst_bytes, ..found },
+        Some(sold) if !limit.is_known() => line_of(direction, sold, packet),
+        Some(_) | None => Bottleneck {
+            trials: trials + shown.trials,
+            burst_bytes: shown.at_once,
+            carried_bytes: (limit.kind == LimitKind::Queue).then_some(carried_bytes),
+            ..limit
+        },
     })
 }
 
@@ -82,7 +85,7 @@ fn of_limits(limits: &Limits, direction: Direction, packet: PacketLayout) -> Bot
     let at = |rates_l2: [f64; 3], kind: LimitKind| {
         let layer = if kind == LimitKind::Policer { Layer::L2 } else { Layer::L1 };
         let at = |bps: f64| {
-            if bps.is_infinite() {
+            if bps == 0.0 || bps.is_infinite() {
                 return bps;
             }
             let at_l2 = LayeredRate { rate: whole(libm::round(bps)), layer: Layer::L2 };
@@ -92,9 +95,8 @@ fn of_limits(limits: &Limits, direction: Direction, packet: PacketLayout) -> Bot
     };
     match *limits {
         Limits::NotReached(bps, _) => at([bps, bps, f64::INFINITY], LimitKind::NotReached),
-        Limits::Unknown { bps, at_least, at_most } => {
-            at([bps, at_least, at_most], LimitKind::Unknown)
-        }
+        // What came of trains that emptied a bucket, or filled a queue, is no bound of its rate.
+        Limits::Unknown { bps, at_most, .. } => at([bps, 0.0, at_most], LimitKind::Unknown),
         Limits::Found(found, quiet) => Bottleneck {
             overload_delay: Some(found.delay),
             overload_drops: found.drops,
@@ -122,7 +124,7 @@ fn of_rates(
     Bottleneck {
         direction,
         limit: LayeredRate { rate: whole(rate), layer },
-        at_least: whole(at_least),
+        at_least: Rate::bps(at_least as u64),
         at_most: at_most.is_finite().then(|| whole(at_most)),
         packet,
         source: Source::Measured,
@@ -132,5 +134,6 @@ fn of_rates(
         overload_delay: None,
         overload_drops: false,
         burst_bytes: None,
+        carried_bytes: None,
     }
 }

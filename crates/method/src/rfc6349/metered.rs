@@ -282,10 +282,12 @@ impl<'a> Seen<'a> {
             Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => return None,
             Sender::Burst => {}
         }
-        let waits = queues(self.path.limits.of(flow.fill.direction));
+        let limit = self.path.limits.of(flow.fill.direction);
+        // A shaper keeps back what its bucket, full again after a round trip, does not let go at once.
+        let lets_go = if queues(limit) { limit.lets_go() } else { f64::INFINITY };
         let on_the_line = |bytes: u64| {
             let bytes = flow.link.load_bytes(bytes as f64, 0.0);
-            if waits { flow.link.time_for(bytes) } else { Duration::ZERO }
+            flow.link.time_for((bytes - lets_go).max(0.0))
         };
         let Fill { connections, window_bytes, .. } = flow.fill;
         let back = Self::back(flow);

@@ -48,8 +48,12 @@ pub struct Bottleneck {
     pub overload_delay: Option<Duration>,
     /// Frames were dropped by then, so that a queue was full.
     pub overload_drops: bool,
-    /// The longest burst that a policer let pass, at layer 2: what its buckets hold, at least.
+    /// What passes at once, at layer 2: what a policer's buckets hold together, or a shaper's; `None` of a
+    /// line, and where it is not known.
     pub burst_bytes: Option<Bounds>,
+    /// What a queue's line was seen to carry without a break, at layer 2: behind it a policer of a lower rate
+    /// may stand whose bucket holds more.
+    pub carried_bytes: Option<u64>,
 }
 
 impl Bottleneck {
@@ -62,9 +66,17 @@ impl Bottleneck {
         self.packet.convert(self.limit, layer)
     }
 
-    /// Whether the path's own limit was met.
+    /// What passes at once, in bytes at the layer of the limit.
+    pub(super) fn lets_go(&self) -> f64 {
+        let packet = &self.packet;
+        let counted =
+            f64::from(packet.bytes_at(self.limit.layer)) / f64::from(packet.frame_bytes.max(1));
+        self.burst_bytes.map_or(0.0, |burst| burst.estimate * counted)
+    }
+
+    /// Whether the path's own limit was met, and something is known of its rate.
     pub fn is_known(&self) -> bool {
-        self.kind != LimitKind::NotReached
+        self.kind != LimitKind::NotReached && self.at_least > Rate::ZERO
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use fp_model::Direction;
 
-use super::{LimitKind, Plan, Role, Step, TcpStep, Thresholds};
+use super::{Plan, Role, Step, TcpStep, Thresholds};
 use crate::verdict::{Status, Verdict};
 
 /// The criteria without a measurement, each a sentence.
@@ -52,7 +52,7 @@ pub(super) fn heed_half(verdict: &mut Verdict, steps: &[Step]) {
 
 fn unreached(steps: &[Step]) -> Vec<Direction> {
     let direction = |step: &Step| match step {
-        Step::Bottleneck(limit) if limit.kind == LimitKind::NotReached => Some(limit.direction),
+        Step::Bottleneck(limit) if !limit.is_known() => Some(limit.direction),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Bottleneck(_) | Step::Tcp(_) => None,
     };
     steps.iter().filter_map(direction).collect()

@@ -181,8 +181,8 @@ pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
     let Some([least, most]) = step.judged.share_percent_bounds else { return Standing::Undecided };
     let needed = needed_percent(thresholds, step);
     let stays = needed / step.share_percent();
-    // Windows that cannot carry what was asked say nothing of a path that carries it.
-    let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4);
+    // Windows that cannot carry what was asked say nothing of a path that carries it, unless they did.
+    let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4) || least >= asked;
     if is_asked && least >= needed && step.judged.settled.stays_above(stays) {
         Standing::Met
     } else if most < needed && step.judged.settled.stays_below(stays) {
@@ -460,6 +460,15 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             text: format!(
                 "{}: the tester could not send enough to reach the limit of the path, so throughput \
                  is shown and not judged; give what was sold with --cir",
+                limit.direction
+            ),
+            step: Some(place),
+        }),
+        Step::Bottleneck(limit) if !limit.is_known() => Some(Reason {
+            code: "bottleneck_unknown",
+            text: format!(
+                "{}: the rate of what limits the path could not be told, so throughput is shown and not \
+                 judged; test again, or give what was sold with --cir",
                 limit.direction
             ),
             step: Some(place),

@@ -186,7 +186,8 @@ impl Path<'_> {
     /// to what the limit surely is, in a window that is no limit.
     fn paced(&self, plan: &Plan, direction: Direction, rate: Rate) -> Fill {
         let limit = self.limits.of(direction);
-        let sure = limit.at_least.as_bps() as f64 / limit.limit.rate.as_bps().max(1) as f64;
+        let sure = if limit.is_known() { limit.at_least } else { limit.limit.rate };
+        let sure = sure.as_bps() as f64 / limit.limit.rate.as_bps().max(1) as f64;
         let window_bytes = MIN_WINDOW_SEGMENTS * u64::from(self.segment(plan));
         let pacing = Some(rate.scaled(sure.min(1.0)).min(plan.pacing.unwrap_or(rate)));
         Fill { pacing, ..self.of_full_segments(plan, direction, 1, window_bytes) }

@@ -5,7 +5,7 @@ use fp_model::Rate;
 use super::named;
 use crate::document::Fact;
 use crate::stored::fields::Fields;
-use crate::text::{base_loss, longest_burst, rate};
+use crate::text::{base_loss, carried, longest_burst, rate};
 
 /// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
 pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
@@ -47,17 +47,20 @@ fn baseline_rtt(step: Fields<'_>) -> Fact {
 
 fn bottleneck(step: Fields<'_>) -> Fact {
     let layer = step.word("layer");
+    let burst = longest_burst(step.bounds("burst_bytes").as_ref());
+    let carried = carried(step.number("carried_bytes").map(|bytes| bytes as u64));
     let found = match (step.word("source"), step.word("kind")) {
         ("given", _) => String::from("given, not measured"),
         (_, "policer") => {
-            let burst = longest_burst(step.bounds("burst_bytes").as_ref());
             format!("a policer: what exceeds it is dropped at once{burst}")
         }
         (_, "queue") => {
             let waits = step.milliseconds("overload_delay_ms");
             match step.flag("overload_drops") {
-                Some(false) => format!("a queue: what exceeds it waits, {waits} and longer"),
-                _ => format!("a queue: what exceeds it waits up to {waits}"),
+                Some(false) => {
+                    format!("a queue: what exceeds it waits, {waits} and longer{burst}{carried}")
+                }
+                _ => format!("a queue: what exceeds it waits up to {waits}{burst}{carried}"),
             }
         }
         (_, "not_reached") => {

@@ -106,7 +106,7 @@ const BOTTLENECK: StepFields = StepFields {
     own: "direction rate_bps rate_bps_at_least rate_bps_at_most layer rate_l1_bps rate_l2_bps \
         rate_l3_bps frame_bytes source kind trials base_loss_percent base_loss_percent_at_least \
         base_loss_percent_at_most overload_delay_ms overload_drops \
-        burst_bytes burst_bytes_at_least burst_bytes_at_most",
+        carried_bytes burst_bytes burst_bytes_at_least burst_bytes_at_most",
     inside: &[],
 };
 

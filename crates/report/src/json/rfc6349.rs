@@ -41,6 +41,7 @@ fn bottleneck(limit: &Bottleneck) -> Value {
         "base_loss_percent_at_most": loss.map(|loss| loss.at_most),
         "overload_delay_ms": limit.overload_delay.map(ms),
         "overload_drops": limit.overload_drops,
+        "carried_bytes": limit.carried_bytes,
     });
     add(&mut fields, bounds("burst_bytes", limit.burst_bytes.as_ref()));
     fields

@@ -30,16 +30,18 @@ fn path(out: &mut String, steps: &[Step]) {
 }
 
 fn bottleneck(limit: &Bottleneck) -> String {
+    let burst = longest_burst(limit.burst_bytes.as_ref());
+    let carried = carried(limit.carried_bytes);
     let found = match (limit.source, limit.kind) {
         (Source::Given, _) => String::from("given"),
         (Source::Measured, LimitKind::Policer) => {
-            format!("a policer, drops the excess{}", longest_burst(limit.burst_bytes.as_ref()))
+            format!("a policer, drops the excess{burst}")
         }
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
             match limit.overload_drops {
-                true => format!("a queue of {queue}"),
-                false => format!("a queue of more than {queue}"),
+                true => format!("a queue of {queue}{burst}{carried}"),
+                false => format!("a queue of more than {queue}{burst}{carried}"),
             }
         }
         (Source::Measured, LimitKind::NotReached) => String::from("all that the tester sent"),
@@ -60,11 +62,16 @@ fn bottleneck(limit: &Bottleneck) -> String {
     )
 }
 
-/// The longest burst that a policer let pass, with the least and the most.
+/// The longest burst that passes at once, with the least and the most.
 pub(crate) fn longest_burst(bytes: Option<&Bounds>) -> String {
     let shown = |bytes: f64| amount(bytes.round() as u64);
     let text = |bytes: &Bounds| format!("; passes a burst of {}", between(bytes, shown));
     bytes.map_or_else(String::new, text)
+}
+
+/// What a line was seen to carry without a break.
+pub(crate) fn carried(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!("; seen to carry {}", amount(bytes)))
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.

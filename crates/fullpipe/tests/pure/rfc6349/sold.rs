@@ -6,7 +6,7 @@ use fp_method::rfc6349::{self, Bottleneck, LimitKind, Plan, Report, Step};
 use fp_method::verdict::Status;
 use fp_model::{Family, Layer, LayeredRate, Rate};
 use fp_net::path::{
-    Aqm, LinkSpec, LossSpec, PathSpec, PoliceSpec, QueueLimit, QueueSpec, ShapeSpec,
+    Aqm, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 
@@ -158,6 +158,83 @@ fn the_longest_burst_that_a_policer_passes_is_what_it_holds() {
                     "{cbs_bytes} bytes, one of {every:?} lost: {burst:?}"
                 );
             }
+        }
+    }
+}
+
+/// What a shaper lets go at once carries bursts that its rate alone would not: 20 segments at a time of a
+/// bucket that holds them, in 10 ms, are no more than what is ideal.
+#[test]
+fn what_a_shaper_lets_go_at_once_is_known_and_part_of_the_ideal() {
+    for burst_bytes in [32_000, 90_000] {
+        let link = LinkSpec {
+            shape: Some(ShapeSpec {
+                rate: RATE,
+                burst_bytes,
+                queue: queue(Duration::from_millis(50)),
+            }),
+            ..line(Duration::from_millis(10))
+        };
+        let report = tested(&LinkSpec { line_rate: Some(Rate::mbps(1000)), ..link }, None);
+        assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict.reasons);
+        for limit in bottlenecks(&report) {
+            let truth = burst_bytes as f64;
+            let burst = limit.burst_bytes.unwrap();
+            assert!((burst.estimate - truth).abs() < 1518.0, "{truth} bytes: {burst:?}");
+            assert!((burst.at_least..=burst.at_most).contains(&truth), "{truth} bytes: {burst:?}");
+        }
+    }
+    for limit in bottlenecks(&tested(&line(Duration::from_millis(10)), None)) {
+        assert_eq!(limit.burst_bytes, None, "of a line");
+    }
+}
+
+/// A bucket that pays for a line's rate for longer than the line is looked at: 6.6 MB of it pass.
+#[test]
+fn a_line_is_said_to_carry_no_more_than_was_seen() {
+    let police = Some(PoliceSpec::single_bucket(Rate::bps(7_912_000), 1_320_000));
+    let link =
+        LinkSpec { line_rate: Some(Rate::mbps(10)), police, ..line(Duration::from_millis(2)) };
+    for limit in bottlenecks(&tested(&link, None)) {
+        let passes = 1_320_000.0 / (1.0 - 7.912 / (10.0 * 1518.0 / 1538.0));
+        match limit.kind {
+            LimitKind::Queue => {
+                let carried = limit.carried_bytes.unwrap() as f64;
+                assert!((1e6..passes).contains(&carried), "{limit:?}");
+            }
+            LimitKind::Policer | LimitKind::Unknown => {
+                assert!(limit.at_least <= Rate::bps(7_912_000), "{limit:?}");
+            }
+            LimitKind::NotReached => panic!("{limit:?}"),
+        }
+    }
+}
+
+/// A frame that comes twice takes its time on the line, as one would that something behind it dropped.
+#[test]
+fn a_queue_behind_a_link_that_duplicates_is_no_policer() {
+    let link = |line_rate, queue, duplicate| LinkSpec {
+        line_rate: Some(line_rate),
+        queue: Some(QueueSpec { limit: queue, aqm: Aqm::Fifo }),
+        duplicate,
+        delay: Duration::from_millis(6),
+        ..LinkSpec::default()
+    };
+    let links = vec![
+        link(Rate::mbps(1000), QueueLimit::Packets(100_000), Probability::new(0.00467)),
+        link(Rate::bps(6_327_000), QueueLimit::Bytes(164_727), None),
+    ];
+    let path = PathSpec {
+        near_to_far: links.clone(),
+        far_to_near: links,
+        ..both_ways(&line(Duration::ZERO))
+    };
+    for seed in 0..20 {
+        let plan = Plan::new(Family::Ipv4, 1500);
+        let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, seed));
+        end.unwrap();
+        for limit in bottlenecks(&report) {
+            assert_ne!(limit.kind, LimitKind::Policer, "seed {seed}: {limit:?}");
         }
     }
 }

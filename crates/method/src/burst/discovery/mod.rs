@@ -74,18 +74,7 @@ pub(crate) fn look(
     shortest: u32,
 ) -> Result<(Discovery, Limits, Option<Quiet>), Abort> {
     let Search { direction, frame_bytes, .. } = search;
-    let (sending, queued) = (Duration::ZERO, Duration::ZERO);
-    let mut look = Look {
-        run,
-        search,
-        shortest,
-        trials: 0,
-        sending,
-        queued,
-        quiet: None,
-        line: None,
-        slot_in_runs: None,
-    };
+    let mut look = Look::new(run, search, shortest);
     look.line = look.line()?;
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
@@ -115,6 +104,40 @@ pub(crate) fn look(
     Ok((Discovery { direction, line_l1, found, trials, sending }, limits, quiet))
 }
 
+/// What trains of one length of frames show of what a search said.
+pub(crate) struct Shown {
+    pub(crate) limits: Limits,
+    /// Bytes that pass at once: what a policer's buckets hold together, or a shaper's. `None` of a line, and
+    /// where it is not known.
+    pub(crate) at_once: Option<Bounds>,
+    pub(crate) trials: u32,
+}
+
+/// Whether what limits drops or lets wait, at which rate where the search could not tell, and how much it lets
+/// pass at once after at least `rest_s` seconds. What was offered last is `queued` for as long, at most.
+pub(crate) fn show(
+    run: &mut dyn Offers,
+    search: Search,
+    limits: Limits,
+    (queued, rest_s): (Duration, f64),
+) -> Result<Shown, Abort> {
+    let frame_bytes = search.frame_bytes;
+    let mut look = Look { queued, ..Look::new(run, search, frame_bytes) };
+    let (limits, frames) = match limits {
+        Limits::NotReached(..) => (limits, None),
+        Limits::Found(found, quiet) => {
+            let (found, frames) = look.shown(&found, &quiet, rest_s)?;
+            (Limits::Found(found, quiet), frames)
+        }
+        Limits::Unknown { bps, at_least, at_most } => {
+            let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
+            look.told(&found, rest_s)?.unwrap_or((limits, None))
+        }
+    };
+    let at_once = frames.map(|frames| frames.scaled(f64::from(frame_bytes)));
+    Ok(Shown { limits, at_once, trials: look.trials })
+}
+
 struct Look<'a> {
     run: &'a mut dyn Offers,
     /// With the length of the longest frames.
@@ -141,6 +164,8 @@ struct Burst {
     frames: u32,
     /// In a second; as fast as the host can where there is none.
     frames_s: Option<f64>,
+    /// The host is to keep up with that rate; else how many frames leave in time is a question.
+    is_planned: bool,
     pause: Duration,
     /// How long what was queued takes to leave, at most.
     queued: Duration,
@@ -152,7 +177,22 @@ impl Burst {
     }
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(run: &'a mut dyn Offers, search: Search, shortest: u32) -> Self {
+        let (sending, queued) = (Duration::ZERO, Duration::ZERO);
+        Self {
+            run,
+            search,
+            shortest,
+            trials: 0,
+            sending,
+            queued,
+            quiet: None,
+            line: None,
+            slot_in_runs: None,
+        }
+    }
+
     fn found(&mut self, limits: Limits) -> Result<Discovered, Abort> {
         let sent_bytes = |bps: f64| bps as u64 / 8;
         Ok(match limits {
@@ -161,12 +201,8 @@ impl Look<'_> {
             }
             Limits::Unknown { bps, at_least, at_most } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
-                let mut finder = Finder::new(self.run, self.search);
-                let quiet = finder.quiet(at_least / 2.0)?;
-                self.trials += finder.trials;
-                self.sending += finder.spent;
-                self.quiet = quiet;
-                match quiet {
+                self.quiet = self.quiet(at_least / 2.0)?;
+                match self.quiet {
                     Some(quiet) => self.policer(&found, &quiet)?,
                     None => unknown(&found),
                 }
@@ -178,13 +214,68 @@ impl Look<'_> {
         })
     }
 
+    /// What is lost and delayed at a rate, if that is less than what limits.
+    fn quiet(&mut self, bps: f64) -> Result<Option<Quiet>, Abort> {
+        let mut finder = Finder::new(self.run, self.search);
+        let quiet = finder.quiet(bps)?;
+        self.trials += finder.trials;
+        self.sending += finder.spent;
+        Ok(quiet)
+    }
+
+    /// A policer whose rate a search could not tell, by what passes of a train that empties its buckets; `None`
+    /// where it shows no policer.
+    fn told(
+        &mut self,
+        found: &Estimate,
+        rest_s: f64,
+    ) -> Result<Option<(Limits, Option<Bounds>)>, Abort> {
+        let Some(quiet) = self.quiet(found.at_least / 2.0)? else { return Ok(None) };
+        self.line = self.line()?;
+        let long = self.long(found, &quiet, rest_s)?;
+        let policer = long.filter(|long| long.waits(found) == Kind::Policer);
+        Ok(policer.and_then(|long| {
+            let holds = long.holds()?;
+            let passes = long.passes.scaled(8.0 * f64::from(self.search.frame_bytes));
+            let Bounds { estimate: bps, at_least, at_most } = passes;
+            let found = Estimate { kind: Kind::Policer, bps, at_least, at_most, ..*found };
+            Some((Limits::Found(found, quiet), Some(holds)))
+        }))
+    }
+
+    /// By frames of the length that was searched with: what limits, and how many of them pass at once.
+    fn shown(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+        rest_s: f64,
+    ) -> Result<(Estimate, Option<Bounds>), Abort> {
+        if found.kind == Kind::Queue {
+            return Ok(self.lets_go(found, quiet)?.unwrap_or((*found, None)));
+        }
+        self.line = self.line()?;
+        let Some(long) = self.long(found, quiet, rest_s)? else { return Ok((*found, None)) };
+        Ok(match (found.kind, long.waits(found)) {
+            (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => (*found, None),
+            (Kind::Unknown, Kind::Queue) => {
+                let queue = self.rested(&long, found)?;
+                self.lets_go(&queue, quiet)?.unwrap_or((*found, None))
+            }
+            (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => {
+                (Estimate { kind: Kind::Policer, ..*found }, long.holds())
+            }
+        })
+    }
+
     /// Frames that the sender does not hold back.
     fn line(&mut self) -> Result<Option<BurstReport>, Abort> {
         let (frames, frame_bytes) = (LINE_FRAMES, self.search.frame_bytes);
         let (pause, queued) = (Duration::ZERO, LINE_LASTS);
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let frames_s = (self.search.limit_l2 < LIMIT_L2).then_some(limit);
-        let seen = self.burst(Burst { frame_bytes, frames, frames_s, pause, queued })?;
+        let is_planned = false;
+        let seen =
+            self.burst(Burst { frame_bytes, frames, frames_s, is_planned, pause, queued })?;
         Ok(seen.bursts.into_iter().next())
     }
 
@@ -227,9 +318,10 @@ impl Look<'_> {
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
+        let sent = sum(|burst| burst.sent_frames);
         self.run.count(Counts {
-            planned: u64::from(frames * bursts),
-            sent: sum(|burst| burst.sent_frames),
+            planned: if burst.is_planned { u64::from(frames * bursts) } else { sent },
+            sent,
             received: sum(|burst| burst.received_frames),
             dropped: seen.near.dropped_packets + seen.far.dropped_packets,
         });

@@ -1,5 +1,6 @@
 //! A policer's buckets, by what became of each frame of trains that meet them full.
 
+mod aim;
 mod buckets;
 mod seen;
 mod two;
@@ -10,64 +11,38 @@ use core::time::Duration;
 use fp_model::{BurstReport, BurstsReport, PacketLayout};
 
 use super::{
-    Abort, Bounds, Burst, Charge, Discovered, Estimate, Look, Quiet, Search, settle,
-    spacing_in_runs, unknown,
+    Abort, Bounds, Charge, Discovered, Estimate, Look, Quiet, Search, settle, spacing_in_runs,
+    unknown,
 };
 use crate::burst::{SecondBucket, Together};
-use crate::infer::bucket::{Bucket, Fate, Fates, Knee, Lost};
-use crate::infer::departures::unsure;
+use crate::infer::bucket::{Bucket, Fates, Knee, Lost};
 use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
 use crate::path::{Packets, pause};
+use aim::Aim;
 use buckets::Train;
-use seen::{arrival_spacing, excess, fates, marked, waited};
+use seen::{excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
 use two::Told;
 
-/// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
-/// ends, so that the rate is known to one part in this number.
-const FRAMES: f64 = 10_000.0;
-const FRAMES_MAX: f64 = 100_000.0;
-/// A train is longer by this factor than one that empties a bucket as deep as is expected.
-const EMPTIES: f64 = 1.2;
-/// Frames that an empty bucket wins during a train, or the time for which it is watched: with the
-/// second length of frames that is a rate to 1 %.
-const REFILLS: f64 = 100.0;
-const WATCHED_S: f64 = 0.1;
 /// The intervals narrow with the time for which the empty bucket is watched: it is watched longer, once, for
-/// intervals of this share of rate and depth, a quarter of what a test tolerates,
+/// intervals of this share of rate and depth, a quarter of what a test tolerates.
 pub(super) const WIDTH: f64 = 0.01;
-/// and for one of this share of the rate where frames come less evenly than planned.
-const UNEVEN_WIDTH: f64 = 0.002;
-const WATCHED_MAX_S: f64 = 2.0;
-/// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are
-/// refused.
-const FASTER: f64 = 3.0;
-/// A train is faster than the bucket by this factor at least, or the bucket is never empty.
-pub(super) const FASTER_LEAST: f64 = 1.03;
-/// A pause fills a bucket of a few frames at any rate that a search finds.
-const PAUSE_LEAST_S: f64 = 0.2;
 /// Below a line's rate it queues nothing.
 pub(super) const BELOW_THE_LINE: f64 = 0.97;
+/// A train is faster than the bucket by this factor at least, or the bucket is never empty.
+pub(super) const FASTER_LEAST: f64 = 1.03;
 /// A pause that is longer by this factor than a bucket takes to fill has filled it: one that was not full
 /// shows what it won in the pause at least.
 const SURELY_FULL: f64 = 1.05;
-/// The next pause is longer by more than that.
-const FILLS: f64 = 1.1;
 /// What takes longer to fill, or to empty, is known by a bound only.
 const PAUSE_MAX: Duration = Duration::from_secs(40);
 const TRIES: u32 = 6;
 /// A bucket of which nothing shows is looked for no longer than this.
 const BUDGET: Duration = Duration::from_secs(20);
-/// How often a train that no bucket explains, or whose frames wait in front of one, is sent again with a
-/// third of the excess over the bucket's rate: a 27th of it at last.
-const SLOWER: u32 = 3;
 /// Deeper buckets, in frames, are measured with the longest frames alone: one frame slot is then half
 /// a percent of the depth.
 const MANY_FRAMES: f64 = 60.0;
-/// A train is repeated that a bucket explains only with more slack, in frames, where the sender does not
-/// know exactly enough when its frames left: less is within the interval of the depth.
-const SLACK_FRAMES: f64 = 0.5;
 /// One of each three is not one of each four because a count was cut short.
 const ROUNDED: f64 = 0.05;
 /// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
@@ -89,7 +64,8 @@ pub(super) struct Measured {
     is_two: bool,
     /// It takes losses on both sides of the bucket.
     on_both_sides: bool,
-    passes: Bounds,
+    /// Frames in a second behind the knee.
+    pub(super) passes: Bounds,
     /// By how much longer than the first frames the last ones were under way, and three standard
     /// errors of that, in seconds.
     waited: (f64, f64),
@@ -113,29 +89,15 @@ pub(super) struct Measured {
 impl Look<'_> {
     pub(super) fn policer(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
-        let in_runs = |line: &BurstReport| spacing_in_runs(line, quiet.range);
-        self.slot_in_runs = self.line.as_ref().and_then(in_runs);
-        let frames_s = found.bps / (8.0 * long_bytes);
-        let line = self.slot_in_runs.map_or(f64::INFINITY, |slot| 1.0 / slot);
-        let held = 1.5 * found.held + 5.0;
-        let is_policer = found.kind == Kind::Policer;
-        let aim = Aim { is_policer, ..self.aim([frames_s, held, line], true, quiet) };
-        let Some(mut long) = self.measure(self.search.frame_bytes, aim, true, quiet)? else {
-            return Ok(unknown(found));
-        };
+        let Some(mut long) = self.long(found, quiet, 0.0)? else { return Ok(unknown(found)) };
+        let line = self.line_of_runs();
         match (found.kind, long.waits(found)) {
             (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => {
                 return Ok(unknown(found));
             }
             (Kind::Unknown, Kind::Queue) => {
-                let delay = super::seconds(long.waited.0);
-                let kind = Kind::Queue;
-                // What the trains filled empties, then what let frames go at once fills: together they hold
-                // what a bucket would that explains the trains.
-                let Search { family, dscp, rtt, .. } = self.search;
-                let fills = super::seconds(SURELY_FULL * long.fills_s());
-                pause(&mut Probing(self.run), Packets { family, dscp }, rtt, fills)?;
-                return self.queue(&Estimate { kind, delay, ..*found }, quiet);
+                let found = self.rested(&long, found)?;
+                return self.queue(&found, quiet);
             }
             (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => {}
         }
@@ -166,6 +128,37 @@ impl Look<'_> {
             }
         }
         Ok(self.as_policer(found, &long, short.as_ref(), other.as_ref()))
+    }
+
+    /// A train of the longest frames, after at least `rest_s` seconds.
+    pub(super) fn long(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+        rest_s: f64,
+    ) -> Result<Option<Measured>, Abort> {
+        let in_runs = |line: &BurstReport| spacing_in_runs(line, quiet.range);
+        self.slot_in_runs = self.line.as_ref().and_then(in_runs);
+        let frames_s = found.bps / (8.0 * f64::from(self.search.frame_bytes));
+        let held = 1.5 * found.held + 5.0;
+        let is_policer = found.kind == Kind::Policer;
+        let aim = self.aim([frames_s, held, self.line_of_runs()], true, quiet);
+        let aim = Aim { is_policer, pause_s: aim.pause_s.max(rest_s), ..aim };
+        self.measure(self.search.frame_bytes, aim, true, quiet)
+    }
+
+    /// What a train shows to be a queue, after a pause: what the train filled empties, then what let frames go
+    /// at once fills. Together they hold what a bucket would that explains the train.
+    pub(super) fn rested(&mut self, long: &Measured, found: &Estimate) -> Result<Estimate, Abort> {
+        let Search { family, dscp, rtt, .. } = self.search;
+        let fills = super::seconds(SURELY_FULL * long.fills_s());
+        pause(&mut Probing(self.run), Packets { family, dscp }, rtt, fills)?;
+        Ok(Estimate { kind: Kind::Queue, delay: super::seconds(long.waited.0), ..*found })
+    }
+
+    /// The longest frames that the slowest line carries in a second.
+    fn line_of_runs(&self) -> f64 {
+        self.slot_in_runs.map_or(f64::INFINITY, |slot| 1.0 / slot)
     }
 
     fn aim(&self, rates: [f64; 3], full: bool, quiet: &Quiet) -> Aim {
@@ -297,151 +290,6 @@ impl Look<'_> {
     }
 }
 
-/// How the next train is sent, by what the trains before it showed.
-struct Aim {
-    /// The rate and the depth of the bucket, in frames.
-    frames_s: f64,
-    held: f64,
-    /// Frames per second of the slowest line in front of the bucket.
-    line: f64,
-    pause_s: f64,
-    /// Frames that are sent in a second, where the trains are not to choose.
-    offered: Option<f64>,
-    /// What overflows at the rate of a train may be a queue where this is not known.
-    is_policer: bool,
-    /// For how long the empty bucket is watched, at least.
-    watched_s: f64,
-    /// What the rate delivers at least.
-    expected: f64,
-    respaced: bool,
-    slower: u32,
-}
-
-impl Aim {
-    fn new([frames_s, held, line]: [f64; 3], full: bool, settles_s: f64, quiet: &Quiet) -> Self {
-        let pause_s = if full { (held / frames_s).max(PAUSE_LEAST_S) } else { PAUSE_LEAST_S };
-        let held = if full { held } else { held.min(frames_s * (pause_s + settles_s)) };
-        let line = if line < 1.05 * frames_s { f64::INFINITY } else { line };
-        let expected = frames_s * (1.0 - quiet.loss());
-        Self {
-            frames_s,
-            held,
-            line,
-            pause_s,
-            offered: None,
-            is_policer: true,
-            watched_s: WATCHED_S,
-            expected,
-            respaced: false,
-            slower: 0,
-        }
-    }
-
-    /// A train as fast as shows the bucket exactly, within what a line carries.
-    fn burst(&mut self, frame_bytes: u32) -> Burst {
-        let Self { frames_s, held, line, .. } = *self;
-        let watched = (REFILLS / frames_s).max(self.watched_s);
-        let shows_best = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
-        let wanted = self.offered.unwrap_or(shows_best);
-        let offered = wanted.min(BELOW_THE_LINE * line).max(FASTER_LEAST * frames_s);
-        let empties = EMPTIES * held / (offered - frames_s);
-        self.pause_s = self.pause_s.min(PAUSE_MAX.as_secs_f64());
-        Burst {
-            frame_bytes,
-            frames: (offered * (empties + watched)).min(FRAMES_MAX) as u32,
-            frames_s: Some(offered),
-            pause: super::seconds(self.pause_s),
-            queued: Duration::ZERO,
-        }
-    }
-
-    /// Whether a line in front of the bucket that is slower than the train spaced the frames itself,
-    /// for the first time.
-    fn meets_a_slower_line(&mut self, report: &BurstReport, fates: &Fates) -> bool {
-        let came = arrival_spacing(report).unwrap_or(0.0);
-        let is_slower = came > 1.02 * fates.spacing()
-            && 0.9 / came > FASTER_LEAST * self.frames_s
-            && self.line * came > 1.0;
-        let is_first = is_slower && !self.respaced;
-        if is_slower {
-            (self.line, self.respaced) = (1.0 / came, true);
-        }
-        is_first
-    }
-
-    fn is_longest(&self, burst: Burst) -> bool {
-        f64::from(burst.frames) >= FRAMES_MAX || self.pause_s >= PAUSE_MAX.as_secs_f64()
-    }
-
-    fn lengthen(&mut self) {
-        self.held *= 4.0;
-        self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);
-    }
-
-    /// Whether too little is behind the knee: now it is known where that is.
-    fn shows_too_little(&mut self, burst: Burst, fates: &Fates, quiet: &Quiet) -> bool {
-        let knee = fates.knee(quiet);
-        let behind = fates.of[knee.frame..].iter().filter(|fate| **fate == Fate::Arrived).count();
-        if behind as f64 >= REFILLS / 3.0 || f64::from(burst.frames) >= FRAMES_MAX {
-            return false;
-        }
-        let passes = fates.passes(quiet).estimate;
-        let forgiven = knee.arrived - passes * fates.at(knee.frame);
-        self.held = (1.2 * forgiven).max(1.5 * self.held);
-        self.frames_s = passes.min(self.frames_s).max(0.1 * self.frames_s);
-        self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);
-        true
-    }
-
-    fn has_to_be_repeated(&mut self, measured: &Measured) -> bool {
-        if self.slower == SLOWER {
-            return false;
-        }
-        let sent = 1.0 / measured.fates.spacing();
-        // Where frames wait in front of the bucket, it has won tokens meanwhile.
-        let waits = (measured.waited.0 - measured.waited.1) * measured.passes.estimate;
-        let waits = self.is_policer && waits > SLACK_FRAMES;
-        if (measured.likely().is_empty() || waits) && sent > 1.1 * self.expected {
-            // Two buckets, or a queue that overflows at such a rate.
-            self.slower += 1;
-            self.line = (self.expected + (sent - self.expected) / 3.0) / BELOW_THE_LINE;
-            self.frames_s = measured.passes.estimate.max(self.expected);
-            self.pause_s += 0.5;
-            return true;
-        }
-        let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.estimate;
-        let slack =
-            measured.fits.iter().flatten().map(|fit| fit.slack).fold(f64::INFINITY, f64::min);
-        let is_unsure = unsure > SLACK_FRAMES && slack > SLACK_FRAMES;
-        self.slower += u32::from(is_unsure);
-        is_unsure
-    }
-
-    /// Whether the bucket is watched once more, and for how long.
-    fn watches_longer(&mut self, measured: &Measured) -> bool {
-        let is_first = self.watched_s == WATCHED_S;
-        let uneven = measured.likely().iter().all(|fit| fit.slack > 0.0);
-        let rate = measured.rate().width() / if uneven { UNEVEN_WIDTH } else { WIDTH };
-        let vague = rate.max(measured.depth().width() / WIDTH);
-        let is_vague = vague > 1.0;
-        let wanted = (self.watched_s * vague).min(WATCHED_MAX_S);
-        self.watched_s = self.watched_s.max(wanted);
-        if measured.rate_with_room().is_none() {
-            // Fewer frames in a second leave less room.
-            self.offered = Some(1.0 / measured.fates.spacing());
-        }
-        is_first && is_vague && !measured.likely().is_empty()
-    }
-
-    /// The next train meets a bucket that may be deeper than this one showed. The pauses double, so
-    /// that all of them take four fill times at most until one is long enough.
-    fn follow(&mut self, measured: &Measured, fills_s: f64) {
-        self.frames_s = measured.rate().estimate;
-        self.held = 1.5 * (1.1 * measured.depth().estimate + 3.0);
-        self.pause_s = (2.0 * self.pause_s).max(FILLS * fills_s);
-    }
-}
-
 /// What a bucket may hold in which this number of frames was seen.
 fn at_most(frames: f64) -> f64 {
     1.1 * frames + 5.0
@@ -527,7 +375,7 @@ impl Measured {
     /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
     /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
     /// one just above the rate beside a quiet time.
-    fn waits(&self, found: &Estimate) -> Kind {
+    pub(super) fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
         let full = self.depth().estimate * one;
         let (mut waited, mut off) = self.waited;
@@ -575,6 +423,12 @@ impl Measured {
         let depth = self.depth_shown();
         let least = if self.rate_with_room().is_some() { f64::INFINITY } else { 1.0 };
         Bounds { at_least: depth.at_least.min(least), ..depth }
+    }
+
+    /// The same where it is known: something explains the train, which met a full bucket.
+    pub(super) fn holds(&self) -> Option<Bounds> {
+        let is_known = self.was_full && !self.likely().is_empty();
+        is_known.then(|| self.depth()).filter(|depth| depth.at_most.is_finite())
     }
 
     fn depth_shown(&self) -> Bounds {

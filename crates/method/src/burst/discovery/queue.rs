@@ -111,6 +111,31 @@ impl Look<'_> {
         })
     }
 
+    /// A queue as a longer train shows it, and how many of the longest frames leave it at once after a pause,
+    /// where that is known and it is no line; `None` where nothing waits.
+    pub(super) fn lets_go(
+        &mut self,
+        found: &Estimate,
+        quiet: &Quiet,
+    ) -> Result<Option<(Estimate, Option<Bounds>)>, Abort> {
+        let frame_bytes = self.search.frame_bytes;
+        let frame_bits = 8.0 * f64::from(frame_bytes);
+        let Some(held) = self.hold(frame_bytes, found.bps / frame_bits, FASTER, quiet)? else {
+            return Ok(None);
+        };
+        let came = held.frames_s.scaled(frame_bits);
+        if came.at_most < found.at_least && held.differs == 0.0 {
+            // Something behind the queue has let more pass until now.
+            let Bounds { estimate: bps, at_least, .. } = came;
+            return Ok(Some((Estimate { kind: Kind::Unknown, bps, at_least, ..*found }, None)));
+        }
+        if !held.lets_wait(found) || held.is_of_a_policer(found, quiet) {
+            return Ok(None);
+        }
+        let is_known = held.has_bucket() && !held.fell && held.differs == 0.0;
+        Ok(Some((*found, is_known.then_some(held.frames))))
+    }
+
     /// Frames that come hardly faster than they leave, where they show a policer: a line that is hardly faster
     /// than one behind it queues what comes faster.
     fn slowly(

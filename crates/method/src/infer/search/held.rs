@@ -46,6 +46,7 @@ impl Finder<'_> {
         let train = self.told(&stream, &steps)?;
         let slices = train.whole().end;
         let last = slices * 3 / 4..slices;
+        self.carried = self.carried.max(train.arrived(0..last.start));
         if let Some(rate) = train.fell(last.clone(), found, quiet) {
             return Ok(Held::Fell { rate });
         }

@@ -33,6 +33,7 @@ fn limit(kind: LimitKind) -> Bottleneck {
         overload_delay: None,
         overload_drops: false,
         burst_bytes: None,
+        carried_bytes: None,
     }
 }
 

@@ -19,6 +19,7 @@ fn limit(rate: LayeredRate, kind: LimitKind, overload_delay: Option<Duration>) -
         overload_delay,
         overload_drops: true,
         burst_bytes: None,
+        carried_bytes: None,
     };
     Limits { download: of(Direction::Download), upload: of(Direction::Upload) }
 }

@@ -7,11 +7,11 @@ use core::time::Duration;
 use fp_model::{BurstReport, BurstsReport};
 
 use super::super::{Abort, Burst, Look, Quiet, SHORT_FRAMES_S, seconds};
+use super::aim::{Aim, EMPTIES, FASTER, FILLS, FRAMES_MAX, PAUSE_LEAST_S};
 use super::buckets::{Buckets, TRIED, Train, Two};
 use super::seen::{fates, marked};
 use super::{
-    Aim, BELOW_THE_LINE, BUDGET, EMPTIES, FASTER, FASTER_LEAST, FILLS, FRAMES_MAX, Measured,
-    PAUSE_LEAST_S, PAUSE_MAX, SURELY_FULL, TRIES, at_most, better,
+    BELOW_THE_LINE, BUDGET, FASTER_LEAST, Measured, PAUSE_MAX, SURELY_FULL, TRIES, at_most, better,
 };
 use crate::bounds::Bounds;
 use crate::burst::Alone;
@@ -139,6 +139,7 @@ impl Look<'_> {
             frame_bytes: one.frame_bytes,
             frames,
             frames_s: Some(frames_s),
+            is_planned: true,
             pause: seconds(PAUSE_LEAST_S),
             queued: Duration::ZERO,
         };

@@ -1,15 +1,12 @@
-//! What a search asks of a policer's buckets beside their rate: whether one holds hardly a frame, and the
-//! longest burst that one passes.
+//! Whether the bucket of a policer that was found holds hardly a frame: then more of its rate passes of
+//! frames that come densely.
 
 use core::time::Duration;
 
-use fp_model::{Abort, Step as PaceStep};
+use fp_model::Abort;
 
 use super::{Finder, MOST, PAST_THE_KNEE, drained};
-use crate::bounds::Bounds;
-use crate::infer::offers::Probing;
-use crate::infer::rate::{Estimate, Quiet, burst, whole};
-use crate::path::{pause, settle};
+use crate::infer::rate::{Estimate, Quiet};
 
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
@@ -20,10 +17,6 @@ const DENSE_FRAMES: f64 = 150.0;
 const DENSER: u32 = 4;
 /// Two rates beyond this share of each other are the same: a first look is known so well.
 const SAME: f64 = 0.97;
-/// Frames of a train that shows the longest burst: this many times those that it was seen to hold at
-/// least, which half of them empty in any case, and those of the smallest one.
-const EMPTIES: f64 = 4.0;
-const BURST_FRAMES: f64 = 20.0;
 
 impl Finder<'_> {
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
@@ -80,40 +73,5 @@ impl Finder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Finds the longest burst that a policer lets pass by a train that is hardly longer, so that the
-    /// slices in which its frames are counted are fine, after at least `rest_s` seconds in which it fills.
-    pub(crate) fn longest_burst(
-        &mut self,
-        found: &Estimate,
-        quiet: &Quiet,
-        rest_s: f64,
-    ) -> Result<Option<Bounds>, Abort> {
-        let rate = (DENSE * found.bps).min(self.limit);
-        let mut held = found.held;
-        for _ in 0..DENSER {
-            let fills_s = PAST_THE_KNEE * held * self.frame_bits() / found.at_least;
-            let rested = self.fill(fills_s.max(rest_s))?;
-            let frames = EMPTIES * held + BURST_FRAMES;
-            let lasts = self.frame_time(rate).mul_f64(frames);
-            let steps = [PaceStep { rate: whole(rate), lasts }];
-            let stream = self.sound(&steps, Duration::ZERO, "bottleneck, burst")?;
-            let train = self.told(&stream, &steps)?;
-            if !train.loses_as(quiet, train.whole()) {
-                return Ok(burst(&train, found, quiet, rested.as_secs_f64()));
-            }
-            // Nothing was refused: it holds more than a long train has shown.
-            held = frames;
-        }
-        Ok(None)
-    }
-
-    /// Pauses for as long as a bucket needs to fill: how long that was.
-    fn fill(&mut self, needed_s: f64) -> Result<Duration, Abort> {
-        let needed = Duration::from_secs_f64(needed_s.max(0.0)).min(MOST);
-        let needed = needed.max(settle(self.search.rtt));
-        pause(&mut Probing(self.run), self.search.packets(), self.search.rtt, needed)?;
-        Ok(needed)
     }
 }
