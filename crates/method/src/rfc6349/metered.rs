@@ -12,6 +12,7 @@ use super::steady::{self, Mean, Settled, Steady};
 use super::throughput::Offer;
 use super::windows::{Fill, Path, queues};
 use super::{Connection, Judged, LimitKind, Plan, Role, TcpStep};
+use crate::bounds::Bounds;
 use crate::tcp_rules::{cubic_epoch, reno_epoch};
 use crate::{Bytes, metrics};
 
@@ -171,6 +172,7 @@ impl<'a> Seen<'a> {
                 .map(|bounds| bounds.map(|bps| Rate::bps(bps as u64))),
             windows_l4,
             assured_l4,
+            possible_l4: self.carried(place, flow.segment, |burst| burst.at_most).max(ideal),
             sold_l4: self.sold(place, ideal),
             needed_cbs_bytes: self.needed_cbs(flow),
             even_l4: self.even(place, flow.segment),
@@ -186,11 +188,16 @@ impl<'a> Seen<'a> {
     /// What the bottleneck, the way of writing and a pacing limit allow, with segments of `segment`
     /// bytes.
     fn ideal(&self, place: usize, segment: u32) -> Rate {
+        self.carried(place, segment, |burst| burst.estimate)
+    }
+
+    /// The same if as much passes at once as this bound says.
+    fn carried(&self, place: usize, segment: u32, lets_go: fn(&Bounds) -> f64) -> Rate {
         let flow = &self.flows[place];
         let link = self.path.link(self.plan, flow.fill.direction, segment);
         let alone = Rate::bps(link.alone_bps() as u64);
         let carried = match self.other(place) {
-            None => alone.min(self.burst_limit(flow, segment)),
+            None => alone.min(self.burst_limit(flow, segment, lets_go)),
             Some(other) => self.both(flow, other, segment),
         };
         // Pacing that nobody asked for is the tester's way to fill a path, no limit of it.
@@ -258,7 +265,8 @@ impl<'a> Seen<'a> {
     /// frames change places or bunch, and the receiver may keep back the last acknowledgement.
     fn unlost(&self, flow: &Flow<'_>) -> Rate {
         let is_lossy = flow.series.iter().any(|slot| slot.retransmitted_bytes != Some(0));
-        let Some(sender) = self.burst(flow, flow.segment).filter(|_| !is_lossy) else {
+        let sender = self.burst(flow, flow.segment, |burst| burst.estimate);
+        let Some(sender) = sender.filter(|_| !is_lossy) else {
             return Rate::bps(u64::MAX);
         };
         let on_the_line = |bytes: u64| flow.link.time_for(flow.link.load_bytes(bytes as f64, 0.0));
@@ -273,18 +281,23 @@ impl<'a> Seen<'a> {
     }
 
     /// What a sender of bursts carries on an empty path; any other is not held up.
-    fn burst_limit(&self, flow: &Flow<'_>, segment_bytes: u32) -> Rate {
-        self.burst(flow, segment_bytes).map_or(Rate::bps(u64::MAX), |sender| sender.rate())
+    fn burst_limit(&self, flow: &Flow<'_>, segment: u32, lets_go: fn(&Bounds) -> f64) -> Rate {
+        self.burst(flow, segment, lets_go).map_or(Rate::bps(u64::MAX), |sender| sender.rate())
     }
 
-    fn burst(&self, flow: &Flow<'_>, segment_bytes: u32) -> Option<BurstSender> {
+    fn burst(
+        &self,
+        flow: &Flow<'_>,
+        segment_bytes: u32,
+        lets_go: fn(&Bounds) -> f64,
+    ) -> Option<BurstSender> {
         match self.offer.sender {
             Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => return None,
             Sender::Burst => {}
         }
         let limit = self.path.limits.of(flow.fill.direction);
         // A shaper keeps back what its bucket, full again after a round trip, does not let go at once.
-        let lets_go = if queues(limit) { limit.lets_go() } else { f64::INFINITY };
+        let lets_go = if queues(limit) { limit.lets_go(lets_go) } else { f64::INFINITY };
         let on_the_line = |bytes: u64| {
             let bytes = flow.link.load_bytes(bytes as f64, 0.0);
             flow.link.time_for((bytes - lets_go).max(0.0))

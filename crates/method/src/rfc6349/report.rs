@@ -48,8 +48,8 @@ pub struct Bottleneck {
     pub overload_delay: Option<Duration>,
     /// Frames were dropped by then, so that a queue was full.
     pub overload_drops: bool,
-    /// What passes at once, at layer 2: what a policer's buckets hold together, or a shaper's; `None` of a
-    /// line, and where it is not known.
+    /// What passes at once, at layer 2: what a policer's buckets hold together, or a shaper's. Of what looks
+    /// like a line nothing, and at most what a shaper could let go that looks so. `None` where it is not known.
     pub burst_bytes: Option<Bounds>,
     /// What a queue's line was seen to carry without a break, at layer 2: behind it a policer of a lower rate
     /// may stand whose bucket holds more.
@@ -66,12 +66,12 @@ impl Bottleneck {
         self.packet.convert(self.limit, layer)
     }
 
-    /// What passes at once, in bytes at the layer of the limit.
-    pub(super) fn lets_go(&self) -> f64 {
+    /// What passes at once, in bytes at the layer of the limit; or one of its bounds.
+    pub(super) fn lets_go(&self, of: fn(&Bounds) -> f64) -> f64 {
         let packet = &self.packet;
         let counted =
             f64::from(packet.bytes_at(self.limit.layer)) / f64::from(packet.frame_bytes.max(1));
-        self.burst_bytes.map_or(0.0, |burst| burst.estimate * counted)
+        self.burst_bytes.as_ref().map_or(0.0, of) * counted
     }
 
     /// Whether the path's own limit was met, and something is known of its rate.
@@ -208,6 +208,8 @@ pub struct Judged {
     /// The same where acknowledgements take as long as they can: behind the data of the other
     /// direction, through a slower link, or kept back by a receiver that jitter confuses.
     pub assured_l4: Rate,
+    /// The ideal if as much passes at once as may.
+    pub possible_l4: Rate,
     /// The payload rate of this trial on a path of the rate that was sold; above the ideal if the path
     /// carries less than was sold. `None` if no rate was given.
     pub sold_l4: Option<Rate>,

@@ -135,7 +135,8 @@ fn beyond(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
     let limit = bottleneck(steps, step)?;
     let [least, _] = step.judged.share_percent_bounds?;
     let is_bound = limit.source == Source::Measured && limit.kind != LimitKind::Policer;
-    (is_bound && least > BEYOND_IDEAL_PERCENT_MAX).then(|| Reason {
+    let most = BEYOND_IDEAL_PERCENT_MAX * step.part_of_ideal(step.judged.possible_l4);
+    (is_bound && least > most).then(|| Reason {
         code: "throughput_beyond_ideal",
         text: format!(
             "{}: {} where the bottleneck that was measured allows {} ({:.1} %): it is not what was \

@@ -66,7 +66,7 @@ fn bottleneck(limit: &Bottleneck) -> String {
 pub(crate) fn longest_burst(bytes: Option<&Bounds>) -> String {
     let shown = |bytes: f64| amount(bytes.round() as u64);
     let text = |bytes: &Bounds| format!("; passes a burst of {}", between(bytes, shown));
-    bytes.map_or_else(String::new, text)
+    bytes.filter(|bytes| bytes.estimate > 0.0).map_or_else(String::new, text)
 }
 
 /// What a line was seen to carry without a break.

@@ -107,8 +107,8 @@ pub(crate) fn look(
 /// What trains of one length of frames show of what a search said.
 pub(crate) struct Shown {
     pub(crate) limits: Limits,
-    /// Bytes that pass at once: what a policer's buckets hold together, or a shaper's. `None` of a line, and
-    /// where it is not known.
+    /// Bytes that pass at once: what a policer's buckets hold together, or a shaper's. Of what looks like a line
+    /// none, and at most what a shaper could let go that looks so. `None` where it is not known.
     pub(crate) at_once: Option<Bounds>,
     pub(crate) trials: u32,
 }
@@ -164,8 +164,6 @@ struct Burst {
     frames: u32,
     /// In a second; as fast as the host can where there is none.
     frames_s: Option<f64>,
-    /// The host is to keep up with that rate; else how many frames leave in time is a question.
-    is_planned: bool,
     pause: Duration,
     /// How long what was queued takes to leave, at most.
     queued: Duration,
@@ -273,9 +271,7 @@ impl<'a> Look<'a> {
         let (pause, queued) = (Duration::ZERO, LINE_LASTS);
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let frames_s = (self.search.limit_l2 < LIMIT_L2).then_some(limit);
-        let is_planned = false;
-        let seen =
-            self.burst(Burst { frame_bytes, frames, frames_s, is_planned, pause, queued })?;
+        let seen = self.burst(Burst { frame_bytes, frames, frames_s, pause, queued })?;
         Ok(seen.bursts.into_iter().next())
     }
 
@@ -320,7 +316,8 @@ impl<'a> Look<'a> {
         };
         let sent = sum(|burst| burst.sent_frames);
         self.run.count(Counts {
-            planned: if burst.is_planned { u64::from(frames * bursts) } else { sent },
+            // Trains are fitted to what left and when: how much that is is a question, not a plan.
+            planned: sent,
             sent,
             received: sum(|burst| burst.received_frames),
             dropped: seen.near.dropped_packets + seen.far.dropped_packets,

@@ -112,7 +112,7 @@ impl Look<'_> {
     }
 
     /// A queue as a longer train shows it, and how many of the longest frames leave it at once after a pause,
-    /// where that is known and it is no line; `None` where nothing waits.
+    /// where that is known; `None` where nothing waits.
     pub(super) fn lets_go(
         &mut self,
         found: &Estimate,
@@ -132,8 +132,13 @@ impl Look<'_> {
         if !held.lets_wait(found) || held.is_of_a_policer(found, quiet) {
             return Ok(None);
         }
-        let is_known = held.has_bucket() && !held.fell && held.differs == 0.0;
-        Ok(Some((*found, is_known.then_some(held.frames))))
+        // A line lets nothing go at once, and a shaper may let so little that it looks like one.
+        let at_once = match held.has_bucket() {
+            true => held.frames,
+            false => Bounds { estimate: 0.0, at_least: 0.0, ..held.frames },
+        };
+        let is_known = !held.fell && held.differs == 0.0;
+        Ok(Some((*found, is_known.then_some(at_once))))
     }
 
     /// Frames that come hardly faster than they leave, where they show a policer: a line that is hardly faster

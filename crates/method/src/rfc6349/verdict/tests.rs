@@ -65,6 +65,7 @@ fn tcp(share_percent: f64) -> TcpStep {
             needed_cbs_bytes: None,
             throughput_l4_bounds: None,
             windows_l4: Rate::mbps(38),
+            possible_l4: Rate::mbps(38),
             assured_l4: Rate::mbps(38),
             even_l4: None,
             share_percent_bounds: Some([share_percent, share_percent]),

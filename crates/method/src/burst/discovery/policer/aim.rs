@@ -96,7 +96,6 @@ impl Aim {
             frame_bytes,
             frames: (offered * (empties + watched)).min(FRAMES_MAX) as u32,
             frames_s: Some(offered),
-            is_planned: true,
             pause: seconds(self.pause_s),
             queued: Duration::ZERO,
         }

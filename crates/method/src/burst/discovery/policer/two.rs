@@ -139,7 +139,6 @@ impl Look<'_> {
             frame_bytes: one.frame_bytes,
             frames,
             frames_s: Some(frames_s),
-            is_planned: true,
             pause: seconds(PAUSE_LEAST_S),
             queued: Duration::ZERO,
         };
