@@ -156,11 +156,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// What was searched for, with no more offered than what was found to be the most.
-    pub(crate) const fn within(&self) -> Search {
-        Search { limit_l2: self.limit, ..self.search }
-    }
-
     pub(crate) fn find(&mut self) -> Result<Limits, Abort> {
         let mut over = match self.ramp()? {
             Ok(over) => over,

@@ -306,24 +306,21 @@ fn of_length(
     let frame = FrameRate { frame_bytes, rate_l1: Rate::ZERO };
     let on_the_line = frame.bytes_l1() as f64 / f64::from(frame_bytes);
     let line_l1 = Rate::bps((finder.line.unwrap_or_default() * on_the_line) as u64);
-    let queued = match said {
-        Limits::NotReached(..) => return Ok(None),
-        Limits::Found(found, _) if found.kind == Kind::Queue => {
-            let limit = Limit { line_l1, ..Limit::seen(&said, f64::from(frame_bytes)) };
-            return Ok(limit.at(frame_bytes, line));
+    let (limits, at_once) = match said {
+        Limits::Found(found, _) if found.kind == Kind::Queue => (said, None),
+        // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with its own
+        // rate only, in a longer pause than there is between two trials.
+        Limits::Found(..) | Limits::NotReached(..) | Limits::Unknown { .. } => {
+            let after = finder.after(&said);
+            let shown = discovery::show(run, after, said, PAUSE_OF_TWO_S)?;
+            (shown.limits, shown.at_once)
         }
-        Limits::Found(found, _) => finder.queued(found.bps),
-        Limits::Unknown { .. } => MOST,
     };
-    // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with its own rate
-    // only, in a longer pause than there is between two trials.
-    let within = finder.within();
-    let shown = discovery::show(run, within, said, (queued, PAUSE_OF_TWO_S))?;
-    let Limits::Found(found, _) = shown.limits else { return Ok(None) };
-    let limit = Limit::seen(&shown.limits, f64::from(frame_bytes));
+    let Limits::Found(found, _) = limits else { return Ok(None) };
+    let limit = Limit::seen(&limits, f64::from(frame_bytes));
     let held = match found.kind {
         Kind::Queue => limit.held,
-        Kind::Policer | Kind::Unknown => shown.at_once.map_or(f64::INFINITY, |bytes| bytes.at_most),
+        Kind::Policer | Kind::Unknown => at_once.map_or(f64::INFINITY, |bytes| bytes.at_most),
     };
     Ok(Limit { line_l1, held, ..limit }.at(frame_bytes, line))
 }

@@ -7,7 +7,7 @@ use fp_model::{Abort, Direction, Layer, LayeredRate, PacketLayout, Rate};
 use super::{Bottleneck, LimitKind, Run, Source, Step};
 use crate::burst::discovery;
 use crate::infer::rate::{Kind, whole};
-use crate::infer::search::{Finder, Limits, MOST, Precision, Search};
+use crate::infer::search::{Finder, Limits, Precision, Search};
 
 //= rfc6349 3.2.2
 /// Finds the bottleneck of one direction, or takes what the plan says it is.
@@ -64,11 +64,9 @@ fn measured(
         (Err(_), Some(sold)) if finder.is_blind => return Ok(given(direction, sold, packet)),
         (limits, _) => limits?,
     };
-    let (trials, within) = (finder.trials, finder.within());
-    let queued =
-        if let Limits::Found(found, _) = &limits { finder.queued(found.bps) } else { MOST };
+    let (trials, after) = (finder.trials, finder.after(&limits));
     let carried_bytes = (finder.carried * f64::from(packet.frame_bytes)) as u64;
-    let shown = discovery::show(run, within, limits, (queued, 0.0))?;
+    let shown = discovery::show(run, after, limits, 0.0)?;
     let limit = of_limits(&shown.limits, direction, packet);
     Ok(match sold {
         Some(sold) if !limit.is_known() => line_of(direction, sold, packet),

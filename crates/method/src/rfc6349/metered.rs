@@ -197,7 +197,7 @@ impl<'a> Seen<'a> {
         let link = self.path.link(self.plan, flow.fill.direction, segment);
         let alone = Rate::bps(link.alone_bps() as u64);
         let carried = match self.other(place) {
-            None => alone.min(self.burst_limit(flow, segment, lets_go)),
+            None => self.burst(flow, segment, lets_go).map_or(alone, |of| of.rate().min(alone)),
             Some(other) => self.both(flow, other, segment),
         };
         // Pacing that nobody asked for is the tester's way to fill a path, no limit of it.
@@ -280,11 +280,7 @@ impl<'a> Seen<'a> {
         BurstSender { rtt: sender.rtt + kept_back, window_time, ..sender }.rate()
     }
 
-    /// What a sender of bursts carries on an empty path; any other is not held up.
-    fn burst_limit(&self, flow: &Flow<'_>, segment: u32, lets_go: fn(&Bounds) -> f64) -> Rate {
-        self.burst(flow, segment, lets_go).map_or(Rate::bps(u64::MAX), |sender| sender.rate())
-    }
-
+    /// A sender of bursts on an empty path; any other is not held up.
     fn burst(
         &self,
         flow: &Flow<'_>,

@@ -5,7 +5,7 @@ use fp_model::Rate;
 use super::named;
 use crate::document::Fact;
 use crate::stored::fields::Fields;
-use crate::text::{base_loss, carried, longest_burst, rate};
+use crate::text::{base_loss, passes, rate};
 
 /// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
 pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
@@ -47,20 +47,14 @@ fn baseline_rtt(step: Fields<'_>) -> Fact {
 
 fn bottleneck(step: Fields<'_>) -> Fact {
     let layer = step.word("layer");
-    let burst = longest_burst(step.bounds("burst_bytes").as_ref());
-    let carried = carried(step.number("carried_bytes").map(|bytes| bytes as u64));
     let found = match (step.word("source"), step.word("kind")) {
         ("given", _) => String::from("given, not measured"),
-        (_, "policer") => {
-            format!("a policer: what exceeds it is dropped at once{burst}")
-        }
+        (_, "policer") => String::from("a policer: what exceeds it is dropped at once"),
         (_, "queue") => {
             let waits = step.milliseconds("overload_delay_ms");
             match step.flag("overload_drops") {
-                Some(false) => {
-                    format!("a queue: what exceeds it waits, {waits} and longer{burst}{carried}")
-                }
-                _ => format!("a queue: what exceeds it waits up to {waits}{burst}{carried}"),
+                Some(false) => format!("a queue: what exceeds it waits, {waits} and longer"),
+                _ => format!("a queue: what exceeds it waits up to {waits}"),
             }
         }
         (_, "not_reached") => {
@@ -69,10 +63,12 @@ fn bottleneck(step: Fields<'_>) -> Fact {
         _ => String::from("measured"),
     };
     let (other, field) = if layer == "l1" { ("l2", "rate_l2_bps") } else { ("l1", "rate_l1_bps") };
+    let carried_bytes = step.number("carried_bytes").map(|bytes| bytes as u64);
+    let passes = passes(step.bounds("burst_bytes").as_ref(), carried_bytes);
     let within = step.bounds("base_loss_percent");
     let loss = base_loss(step.number("base_loss_percent").unwrap_or_default(), within);
     let text = format!(
-        "{} {layer} ({} {other}); {found}{loss}",
+        "{} {layer} ({} {other}); {found}{passes}{loss}",
         step.rate_within("rate_bps"),
         at_other_layer(step, field)
     );

@@ -30,23 +30,20 @@ fn path(out: &mut String, steps: &[Step]) {
 }
 
 fn bottleneck(limit: &Bottleneck) -> String {
-    let burst = longest_burst(limit.burst_bytes.as_ref());
-    let carried = carried(limit.carried_bytes);
     let found = match (limit.source, limit.kind) {
         (Source::Given, _) => String::from("given"),
-        (Source::Measured, LimitKind::Policer) => {
-            format!("a policer, drops the excess{burst}")
-        }
+        (Source::Measured, LimitKind::Policer) => String::from("a policer, drops the excess"),
         (Source::Measured, LimitKind::Queue) => {
             let queue = limit.overload_delay.map(duration).unwrap_or_default();
             match limit.overload_drops {
-                true => format!("a queue of {queue}{burst}{carried}"),
-                false => format!("a queue of more than {queue}{burst}{carried}"),
+                true => format!("a queue of {queue}"),
+                false => format!("a queue of more than {queue}"),
             }
         }
         (Source::Measured, LimitKind::NotReached) => String::from("all that the tester sent"),
         (Source::Measured, LimitKind::Unknown) => String::from("a policer or a queue"),
     };
+    let passes = passes(limit.burst_bytes.as_ref(), limit.carried_bytes);
     let LayeredRate { rate: measured, layer } = limit.limit;
     let other = if layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
     // Of a limit without an upper end both layers show the lower one.
@@ -54,7 +51,7 @@ fn bottleneck(limit: &Bottleneck) -> String {
     let loss = limit.base_loss.map(|loss| loss.percent());
     let loss = base_loss(loss.map_or(0.0, |loss| loss.estimate), loss);
     format!(
-        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{}",
+        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{passes}{}",
         limit.direction,
         rate_within(measured, Some(limit.at_least), limit.at_most),
         rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other)),
@@ -62,16 +59,14 @@ fn bottleneck(limit: &Bottleneck) -> String {
     )
 }
 
-/// The longest burst that passes at once, with the least and the most.
-pub(crate) fn longest_burst(bytes: Option<&Bounds>) -> String {
+/// The longest burst that passes at once, with the least and the most, and what a line was seen to carry
+/// without a break.
+pub(crate) fn passes(burst_bytes: Option<&Bounds>, carried_bytes: Option<u64>) -> String {
     let shown = |bytes: f64| amount(bytes.round() as u64);
-    let text = |bytes: &Bounds| format!("; passes a burst of {}", between(bytes, shown));
-    bytes.filter(|bytes| bytes.estimate > 0.0).map_or_else(String::new, text)
-}
-
-/// What a line was seen to carry without a break.
-pub(crate) fn carried(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| format!("; seen to carry {}", amount(bytes)))
+    let burst = burst_bytes.filter(|bytes| bytes.estimate > 0.0);
+    let burst = burst.map(|bytes| format!("; passes a burst of {}", between(bytes, shown)));
+    let carried = carried_bytes.map(|bytes| format!("; seen to carry {}", amount(bytes)));
+    [burst, carried].into_iter().flatten().collect()
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.

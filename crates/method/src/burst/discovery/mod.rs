@@ -117,9 +117,9 @@ pub(crate) struct Shown {
 /// pass at once after at least `rest_s` seconds. What was offered last is `queued` for as long, at most.
 pub(crate) fn show(
     run: &mut dyn Offers,
-    search: Search,
+    (search, queued): (Search, Duration),
     limits: Limits,
-    (queued, rest_s): (Duration, f64),
+    rest_s: f64,
 ) -> Result<Shown, Abort> {
     let frame_bytes = search.frame_bytes;
     let mut look = Look { queued, ..Look::new(run, search, frame_bytes) };
@@ -177,14 +177,13 @@ impl Burst {
 
 impl<'a> Look<'a> {
     fn new(run: &'a mut dyn Offers, search: Search, shortest: u32) -> Self {
-        let (sending, queued) = (Duration::ZERO, Duration::ZERO);
         Self {
             run,
             search,
             shortest,
             trials: 0,
-            sending,
-            queued,
+            sending: Duration::ZERO,
+            queued: Duration::ZERO,
             quiet: None,
             line: None,
             slot_in_runs: None,
@@ -199,7 +198,7 @@ impl<'a> Look<'a> {
             }
             Limits::Unknown { bps, at_least, at_most } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
-                self.quiet = self.quiet(at_least / 2.0)?;
+                self.quiet = self.quiet(&found)?;
                 match self.quiet {
                     Some(quiet) => self.policer(&found, &quiet)?,
                     None => unknown(&found),
@@ -212,10 +211,10 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What is lost and delayed at a rate, if that is less than what limits.
-    fn quiet(&mut self, bps: f64) -> Result<Option<Quiet>, Abort> {
+    /// What is lost and delayed at half of what was found at least, if that is less than what limits.
+    fn quiet(&mut self, found: &Estimate) -> Result<Option<Quiet>, Abort> {
         let mut finder = Finder::new(self.run, self.search);
-        let quiet = finder.quiet(bps)?;
+        let quiet = finder.quiet(found.at_least / 2.0)?;
         self.trials += finder.trials;
         self.sending += finder.spent;
         Ok(quiet)
@@ -228,10 +227,10 @@ impl<'a> Look<'a> {
         found: &Estimate,
         rest_s: f64,
     ) -> Result<Option<(Limits, Option<Bounds>)>, Abort> {
-        let Some(quiet) = self.quiet(found.at_least / 2.0)? else { return Ok(None) };
+        let Some(quiet) = self.quiet(found)? else { return Ok(None) };
         self.line = self.line()?;
         let long = self.long(found, &quiet, rest_s)?;
-        let policer = long.filter(|long| long.waits(found) == Kind::Policer);
+        let policer = long.filter(|long| long.shows(found) == Kind::Policer);
         Ok(policer.and_then(|long| {
             let holds = long.holds()?;
             let passes = long.passes.scaled(8.0 * f64::from(self.search.frame_bytes));
@@ -253,15 +252,13 @@ impl<'a> Look<'a> {
         }
         self.line = self.line()?;
         let Some(long) = self.long(found, quiet, rest_s)? else { return Ok((*found, None)) };
-        Ok(match (found.kind, long.waits(found)) {
-            (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => (*found, None),
-            (Kind::Unknown, Kind::Queue) => {
+        Ok(match long.shows(found) {
+            Kind::Unknown => (*found, None),
+            Kind::Queue => {
                 let queue = self.rested(&long, found)?;
                 self.lets_go(&queue, quiet)?.unwrap_or((*found, None))
             }
-            (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => {
-                (Estimate { kind: Kind::Policer, ..*found }, long.holds())
-            }
+            Kind::Policer => (Estimate { kind: Kind::Policer, ..*found }, long.holds()),
         })
     }
 

@@ -91,15 +91,13 @@ impl Look<'_> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let Some(mut long) = self.long(found, quiet, 0.0)? else { return Ok(unknown(found)) };
         let line = self.line_of_runs();
-        match (found.kind, long.waits(found)) {
-            (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => {
-                return Ok(unknown(found));
-            }
-            (Kind::Unknown, Kind::Queue) => {
+        match long.shows(found) {
+            Kind::Unknown => return Ok(unknown(found)),
+            Kind::Queue => {
                 let found = self.rested(&long, found)?;
                 return self.queue(&found, quiet);
             }
-            (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => {}
+            Kind::Policer => {}
         }
         let depth = long.depth();
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
@@ -372,10 +370,20 @@ impl Measured {
         fit.is_likely(&self.quiet) && by_odds(fit) > best - DECIDES
     }
 
+    /// What this train shows that to be which a search found. A queue that the search found is looked at here where
+    /// something behind it drops.
+    pub(super) fn shows(&self, found: &Estimate) -> Kind {
+        match (found.kind, self.waits(found)) {
+            (Kind::Policer, Kind::Queue) | (Kind::Unknown, Kind::Unknown) => Kind::Unknown,
+            (Kind::Unknown, Kind::Queue) => Kind::Queue,
+            (Kind::Policer | Kind::Queue, _) | (Kind::Unknown, Kind::Policer) => Kind::Policer,
+        }
+    }
+
     /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
     /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
     /// one just above the rate beside a quiet time.
-    pub(super) fn waits(&self, found: &Estimate) -> Kind {
+    fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
         let full = self.depth().estimate * one;
         let (mut waited, mut off) = self.waited;

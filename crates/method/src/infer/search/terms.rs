@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fp_model::{Direction, Dscp, Family, PacketLayout};
 
-use super::MOST;
+use super::{Finder, MOST};
 use crate::bounds::Loss;
 use crate::infer::rate::{Estimate, Quiet};
 use crate::path::Packets;
@@ -87,4 +87,16 @@ pub(crate) enum Limits {
         at_least: f64,
         at_most: f64,
     },
+}
+
+impl Finder<'_> {
+    /// To go on with: what was searched for, with no more offered than what was found to be the most, and for
+    /// how long what was offered last may still be queued in front of what limits.
+    pub(crate) fn after(&self, limits: &Limits) -> (Search, Duration) {
+        let queued = match limits {
+            Limits::Found(found, _) => self.queued(found.bps),
+            Limits::NotReached(..) | Limits::Unknown { .. } => MOST,
+        };
+        (Search { limit_l2: self.limit, ..self.search }, queued)
+    }
 }
