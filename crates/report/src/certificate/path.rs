@@ -67,6 +67,7 @@ fn bottleneck(step: Fields<'_>) -> Fact {
     let passes = passes(step.bounds("burst_bytes").as_ref(), carried_bytes);
     let within = step.bounds("base_loss_percent");
     let loss = base_loss(step.number("base_loss_percent").unwrap_or_default(), within);
+    let loss = if loss.is_empty() { loss } else { format!("; {loss}") };
     let text = format!(
         "{} {layer} ({} {other}); {found}{passes}{loss}",
         step.rate_within("rate_bps"),
@@ -100,4 +101,24 @@ fn line_rate(step: Fields<'_>) -> Fact {
         _ => format!("not known: the cap of {reached} l1 came through"),
     };
     Fact { name: format!("Line rate, {}", step.word("direction")), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_bottleneck_is_set_apart() {
+        let step = json!({
+            "direction": "upload", "layer": "l2", "rate_bps": 2e7, "rate_l1_bps": 2.1e7,
+            "source": "fitted", "kind": "unknown", "carried_bytes": 3000, "base_loss_percent": 0.19,
+        });
+        let fact = bottleneck(Fields(&step));
+        assert_eq!(
+            fact.text,
+            "20.00 Mbit/s l2 (21.00 Mbit/s l1); measured; seen to carry 3000 B; 0.19 % lost at any rate"
+        );
+    }
 }
