@@ -36,6 +36,7 @@ mod stall;
 pub mod stamp;
 pub mod stress;
 pub mod tcp_rules;
+mod tester;
 pub mod verdict;
 mod watched;
 pub mod y1564;

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, Load, Observation, ProbedBy, ProbesLoad,
-    ProbesReport, RttSummary, Testbed, Timing, Trial,
+    Abort, Direction, Dscp, Family, FlowReport, FlowSpec, Load, ProbedBy, ProbesLoad, ProbesReport,
+    RttSummary, Testbed, Timing, Trial,
 };
 
 use crate::mtu::{MtuSearch, MtuStep, ProbeOutcome};
+use crate::tester::reports;
 
 /// Small enough for any path, large enough for every header.
 pub(crate) const SMALL_PACKET_BYTES: u32 = 100;
@@ -171,7 +172,7 @@ fn try_size(
     let name = format!("path MTU, {direction}: {} bytes", sizes[0]);
     let trial = probe_trial(&name, flows.into(), rtt);
     let seen = bed.run(&trial)?;
-    let reports = probes(&trial, &seen)?;
+    let reports = reports(&trial, &seen, FlowReport::probes)?;
     Ok((outcome_of(direction, [reports[0], reports[1]]), reports[0].clone()))
 }
 
@@ -215,7 +216,7 @@ fn answers(
 ) -> Result<ProbesReport, Abort> {
     let trial = probe_trial(name, vec![flow], rtt);
     let seen = bed.run(&trial)?;
-    Ok(probes(&trial, &seen)?[0].clone())
+    Ok(reports(&trial, &seen, FlowReport::probes)?[0].clone())
 }
 
 /// What became of packets of a size, and of those that are known to pass.
@@ -279,28 +280,6 @@ fn probe_trial(name: &str, flows: Vec<FlowSpec>, rtt: Duration) -> Trial {
     // RFC 8899 section 5.1.1 waits a second and more; a tester that knows the round trip need not.
     let timing = Timing { warm_up: Duration::ZERO, steady, settle: settle(rtt) };
     Trial { name: name.into(), flows, timing }
-}
-
-/// The reports of a trial of probes.
-pub(crate) fn probes<'a>(
-    trial: &Trial,
-    seen: &'a Observation,
-) -> Result<Vec<&'a ProbesReport>, Abort> {
-    let report = |flow: &'a FlowReport| match flow {
-        FlowReport::Probes(probes) => Ok(probes),
-        FlowReport::Frames(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    if seen.flows.len() != trial.flows.len() {
-        return Err(mismatch(trial));
-    }
-    seen.flows.iter().map(report).collect()
-}
-
-pub(crate) fn mismatch(trial: &Trial) -> Abort {
-    Abort::Testbed(format!("the observation of '{}' does not fit the trial", trial.name))
 }
 
 /// Time for late packets to arrive and for the path to fall idle.

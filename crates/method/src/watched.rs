@@ -354,16 +354,8 @@ fn broken_off((trial, seen): &(Trial, Observation)) -> Reason {
 
 /// How many frames the sender gave to its host in a second.
 fn frames_s(flow: &FlowReport) -> Option<f64> {
-    match flow {
-        FlowReport::Frames(FramesReport { sent_frames, sent_in, .. }) if !sent_in.is_zero() => {
-            Some(*sent_frames as f64 / sent_in.as_secs_f64())
-        }
-        FlowReport::Frames(_)
-        | FlowReport::Probes(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => None,
-    }
+    let FramesReport { sent_frames, sent_in, .. } = flow.frames()?;
+    (!sent_in.is_zero()).then(|| *sent_frames as f64 / sent_in.as_secs_f64())
 }
 
 /// With which code point packets arrived that were sent with another; `None` where all that is known

@@ -67,6 +67,11 @@ impl Observation {
     pub const fn busiest_thread(&self) -> f64 {
         self.near.busiest_thread.max(self.far.busiest_thread)
     }
+
+    /// Packets that either end dropped itself.
+    pub const fn dropped_packets(&self) -> u64 {
+        self.near.dropped_packets.saturating_add(self.far.dropped_packets)
+    }
 }
 
 /// How the two ends' clocks stood to each other during a trial. Each counts from when its host began.
@@ -102,6 +107,24 @@ pub enum FlowReport {
     Bursts(BurstsReport),
     Tcp(TcpReport),
     Connections(ConnectionsReport),
+}
+
+impl FlowReport {
+    pub const fn probes(&self) -> Option<&ProbesReport> {
+        if let Self::Probes(report) = self { Some(report) } else { None }
+    }
+
+    pub const fn frames(&self) -> Option<&FramesReport> {
+        if let Self::Frames(report) = self { Some(report) } else { None }
+    }
+
+    pub const fn bursts(&self) -> Option<&BurstsReport> {
+        if let Self::Bursts(report) = self { Some(report) } else { None }
+    }
+
+    pub const fn tcp(&self) -> Option<&TcpReport> {
+        if let Self::Tcp(report) = self { Some(report) } else { None }
+    }
 }
 
 /// How probes fared.

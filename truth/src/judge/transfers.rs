@@ -69,15 +69,12 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let said = at_layer_2(way, step);
     let kind = text(step, "/kind");
     if kind == "not_reached" {
-        return not_reached(way, said);
+        return not_reached(way, said, hidden(way, step));
     }
     let burst = way.bucket.as_ref().and_then(|bucket| longest_burst(way, bucket, step));
     let loss = Said::of(step, "base_loss_percent").map(|said| lost_at_any_rate(said, way));
     if let Some(bucket) = hidden(way, step) {
-        let carries = bucket.fed_frames_s / way.frames_s;
-        let most =
-            Right { to: way.rate_bps(0) * carries, ..Right::within(way.rate_bps(0), way.right) };
-        let line = said.map(|said| most.judged("bottleneck", said).bound());
+        let line = said.map(|said| in_front(way, bucket).judged("bottleneck", said).bound());
         let kind = Figure::unknown(
             "kind",
             "a line said that carried no more than the bucket behind it passes",
@@ -95,11 +92,18 @@ fn bottleneck(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     [rate, kind].into_iter().chain(loss).chain(burst).collect()
 }
 
-/// The bucket of the policer that limits, where it passes at once what the line that was found in front of it
-/// carried: until then nothing shows.
+/// The rate of the line in front of a bucket that does not show.
+fn in_front(way: &DirectionFacts, bucket: &Bucket) -> Right {
+    let carries = bucket.fed_frames_s / way.frames_s;
+    Right { to: way.rate_bps(0) * carries, ..Right::within(way.rate_bps(0), way.right) }
+}
+
+/// The bucket of the policer that limits, where it passes at once what was seen to be carried in front of it:
+/// until then nothing shows.
 fn hidden<'a>(way: &'a DirectionFacts, step: &Value) -> Option<&'a Bucket> {
     let carried_bytes = number(step, "carried_bytes")?;
-    let is_policed = text(step, "/kind") == "queue" && way.kinds == [Kind::Policer];
+    let is_policed = way.kinds == [Kind::Policer];
+    let is_policed = is_policed && matches!(text(step, "/kind"), "queue" | "not_reached");
     let bucket = way.bucket.as_ref().filter(|_| is_policed)?;
     (carried_bytes <= passed_at_once(bucket, f64::from(way.frame_bytes))).then_some(bucket)
 }
@@ -127,9 +131,13 @@ fn at_layer_2(way: &DirectionFacts, step: &Value) -> Option<Said> {
 
 /// That a limit was not reached is true of none, and of one that hardly can be; elsewhere it leaves
 /// the question open, and what was carried is a bound.
-fn not_reached(way: &DirectionFacts, said: Option<Said>) -> Vec<Figure> {
+fn not_reached(way: &DirectionFacts, said: Option<Said>, hidden: Option<&Bucket>) -> Vec<Figure> {
     let is_beyond = way.kind() == Kind::Host || way.rate_bps(20) >= REACHED * HOST_L1_BPS;
-    let most = Right { from: 0.0, ..Right::within(way.rate_bps(0), way.right) };
+    let most = match hidden {
+        Some(bucket) => in_front(way, bucket),
+        None => Right::within(way.rate_bps(0), way.right),
+    };
+    let most = Right { from: 0.0, ..most };
     let carried = said.map(|said| most.judged("bottleneck", said).bound());
     let kind = if is_beyond { State::Right } else { State::Unknown };
     let kind = Figure::new("kind", kind, format!("not reached, {:?} true", way.kinds));

@@ -12,10 +12,9 @@ use super::first::First;
 use super::port::{Port, names, refill_time};
 use super::{BurstTimes, CbsStep, Flaw, Goal, Offer, Policer, Run, Seen, Step, cbs_plan, median};
 use crate::infer::rate::Quiet;
+use crate::tester::{REPEATS, repeated};
 use crate::{Bytes, Seconds};
 
-/// A trial that was not sent as planned is repeated so often at most.
-pub(super) const REPEATS: u32 = 5;
 /// A burst that takes longer gives the bucket this share of itself back, and tests that much less.
 pub(super) const REFILL_SHARE_MAX: f64 = 0.01;
 /// By so much may a burst be late or early and its policer still find its tokens: what an exact
@@ -40,10 +39,8 @@ pub(super) fn test(
         directions.iter().map(|direction| Offer { direction: *direction, load }).collect();
     let name = format!("CBS, {}: frames of {frame_bytes} bytes", names(&directions));
     let idle = refill_time(cir.rate, cbs_bytes);
-    let mut trials = 0;
-    let steps = loop {
+    let offer = |trials: u32| {
         let seen = run.bursts(name.clone(), &offers, idle)?;
-        trials += 1;
         let mut is_open = false;
         let mut judge = |((port, first), seen): (&(Port, First), &Seen)| {
             let mut step = planned.judge(port, seen, looked.len() > 1, trials);
@@ -61,11 +58,10 @@ pub(super) fn test(
             step
         };
         let steps: Vec<CbsStep> = looked.iter().zip(&seen).map(&mut judge).collect();
-        let is_sound = steps.iter().all(|step| step.flaw.is_none());
-        if trials > REPEATS || is_sound && (!is_open || trials > 1) {
-            break steps;
-        }
+        let has_flaw = steps.iter().any(|step| step.flaw.is_some());
+        Ok((steps, has_flaw || is_open && trials == 1))
     };
+    let (steps, _) = repeated(REPEATS, offer, |(_, is_spoilt)| *is_spoilt)?;
     run.report.steps.extend(steps.into_iter().map(Step::Cbs));
     Ok(())
 }

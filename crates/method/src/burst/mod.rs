@@ -21,12 +21,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstsLoad, BurstsReport, Direction, Emulation, FlowReport, FlowSpec, Load, Observation,
-    Rate, Testbed, Timing, Trial,
+    Abort, BurstsLoad, BurstsReport, Direction, Emulation, FlowReport, FlowSpec, Load, Rate,
+    Testbed, Timing, Trial,
 };
 
 pub use crate::path::PathMtu;
-use crate::path::{self, Packets, mismatch, settle};
+use crate::path::{self, Packets, settle};
+use crate::tester::reports;
 use crate::verdict::Status;
 use crate::watched::Watched;
 pub use arithmetic::{
@@ -294,31 +295,17 @@ impl Run<'_> {
             Timing { warm_up: idle, steady: steady.unwrap_or_default(), settle: settle(self.rtt) };
         let trial = Trial { name, flows: offers.iter().map(flow).collect(), timing };
         let seen = self.bed.run(&trial)?;
-        let dropped_frames = seen.near.dropped_packets + seen.far.dropped_packets;
-        let reports = bursts(&trial, &seen)?;
+        let dropped_frames = seen.dropped_packets();
+        let reports = reports(&trial, &seen, FlowReport::bursts)?;
         self.health.dropped_frames += dropped_frames;
-        self.health.arrived_frames += reports.iter().map(arrived_frames).sum::<u64>();
+        self.health.arrived_frames += reports.iter().map(|seen| arrived_frames(seen)).sum::<u64>();
         let emulation = seen.emulation.unwrap_or_default();
-        let seen = |(report, offer): (BurstsReport, &Offer)| {
+        let seen = |(report, offer): (&BurstsReport, &Offer)| {
             let frames_per_burst = offer.load.frames_per_burst;
-            Seen { report, frames_per_burst, dropped_frames, emulation }
+            Seen { report: report.clone(), frames_per_burst, dropped_frames, emulation }
         };
         Ok(reports.into_iter().zip(offers).map(seen).collect())
     }
-}
-
-fn bursts(trial: &Trial, seen: &Observation) -> Result<Vec<BurstsReport>, Abort> {
-    if seen.flows.len() != trial.flows.len() {
-        return Err(mismatch(trial));
-    }
-    let report = |flow: &FlowReport| match flow {
-        FlowReport::Bursts(bursts) => Ok(bursts.clone()),
-        FlowReport::Probes(_)
-        | FlowReport::Frames(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
 }
 
 fn arrived_frames(report: &BurstsReport) -> u64 {

@@ -6,11 +6,12 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstSpacing, BurstsLoad, Direction, LayeredRate};
 
-use super::cbs::{Count, REPEATS, times};
+use super::cbs::{Count, times};
 use super::first::First;
 use super::port::{Port, names, refill_time};
 use super::verdict::within;
 use super::{Flaw, Goal, Offer, PolicingStep, Run, Seen, Step};
+use crate::tester::{REPEATS, repeated};
 
 /// 135 KB for 64 KB.
 const BURST: f64 = 135.0 / 64.0;
@@ -39,20 +40,17 @@ pub(super) fn test(
     let offers: Vec<Offer> = planned.iter().map(offer).collect();
     let name = format!("policing, {}: frames of {frame_bytes} bytes", names(&directions));
     let idle = refill_time(cir.rate, cbs_bytes);
-    let mut trials = 0;
-    let steps = loop {
+    let offer = |trials: u32| {
         let seen = run.bursts(name.clone(), &offers, idle)?;
-        trials += 1;
         let tolerance = run.plan.tolerance_percent;
-        let steps: Vec<PolicingStep> = planned
-            .iter()
-            .zip(&seen)
+        let judged = planned.iter().zip(&seen);
+        let steps: Vec<PolicingStep> = judged
             .map(|(planned, seen)| planned.judge(seen, tolerance, offers.len() > 1, trials))
             .collect();
-        if trials > REPEATS || steps.iter().all(|step| step.flaw.is_none()) {
-            break steps;
-        }
+        Ok(steps)
     };
+    let is_spoilt = |steps: &Vec<PolicingStep>| steps.iter().any(|step| step.flaw.is_some());
+    let steps = repeated(REPEATS, offer, is_spoilt)?;
     run.report.steps.extend(steps.into_iter().map(Step::Policing));
     Ok(())
 }

@@ -8,8 +8,8 @@ use core::time::Duration;
 use fp_model::{Abort, BurstReport, BurstSpacing, BurstsLoad, Direction, PacketLayout, Rate};
 
 use super::arrivals::{sent_spacing, spacing};
-use super::cbs::REPEATS;
 use super::{Line, Offer, Run, Seen, median};
+use crate::tester::REPEATS;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;

@@ -161,8 +161,8 @@ impl PolicingStep {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discovery {
     pub direction: Direction,
-    /// Of the port in front of it.
-    pub line_l1: Rate,
+    /// Of the port in front of it, where that is known.
+    pub line_l1: Option<Rate>,
     pub found: Discovered,
     pub trials: u32,
     /// How long frames were sent.

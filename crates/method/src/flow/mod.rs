@@ -26,7 +26,7 @@ pub use report::{
 pub use resample::resample;
 pub use verdict::is_met;
 
-use crate::path::mismatch;
+use crate::tester::mismatch;
 use crate::watched::Watched;
 
 /// Asks of the path what the plan says, then sends all of its flows in one trial.

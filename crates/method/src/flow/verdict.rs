@@ -35,20 +35,12 @@ const LONGEST_SEGMENT_BYTES: u32 = 1460;
 /// What the two ends say against themselves, whatever was asked.
 pub(super) fn checks(plan: &Plan, report: &Report, seen: &Observation) -> Vec<Check> {
     let has_tcp = seen.flows.iter().any(|flow| matches!(flow, FlowReport::Tcp(_)));
-    let frames = || {
-        seen.flows.iter().filter_map(|flow| match flow {
-            FlowReport::Frames(report) => Some(report),
-            FlowReport::Probes(_)
-            | FlowReport::Bursts(_)
-            | FlowReport::Tcp(_)
-            | FlowReport::Connections(_) => None,
-        })
-    };
+    let frames = || seen.flows.iter().filter_map(FlowReport::frames);
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let sum = |of: fn(&FramesReport) -> u64| frames().map(of).fold(0, u64::saturating_add);
     let planned = sum(|report| report.planned_frames);
     let unsent = planned.saturating_sub(sum(|report| report.sent_frames));
-    let dropped = seen.near.dropped_packets.saturating_add(seen.far.dropped_packets);
+    let dropped = seen.dropped_packets();
     let received = sum(|report| report.received_frames).saturating_add(segments(seen));
     let drops_max = match has_tcp {
         true => TESTER_DROPS_OF_TCP_PERCENT_MAX,
@@ -77,13 +69,8 @@ pub(super) fn checks(plan: &Plan, report: &Report, seen: &Observation) -> Vec<Ch
 
 /// Segments that arrived, or as many full ones as the payload makes.
 fn segments(seen: &Observation) -> u64 {
-    let connections = seen.flows.iter().flat_map(|flow| match flow {
-        FlowReport::Tcp(report) => report.connections.as_slice(),
-        FlowReport::Frames(_)
-        | FlowReport::Probes(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Connections(_) => &[],
-    });
+    let connections =
+        seen.flows.iter().filter_map(FlowReport::tcp).flat_map(|report| &report.connections);
     let of = |each: &ConnectionReport| {
         let full = u64::from(each.segment_bytes.unwrap_or(LONGEST_SEGMENT_BYTES)).max(1);
         each.received_segments.unwrap_or(each.good_bytes / full)

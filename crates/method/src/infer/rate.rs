@@ -30,6 +30,8 @@ const COVERS: f64 = 2.0;
 /// A loss by few frames is never known to a share of itself that matters, so that all that guards its interval
 /// is its width in standard errors: one of a thousand is outside by chance.
 const LOSS_COVERS: f64 = 3.3;
+/// A link that lost more of its frames than this would carry no TCP: by Mathis, three segments in a round trip.
+const LINK_LOSES_MOST: f64 = 0.1;
 /// An interval is sought for this number of ways to share what makes it less likely among number and length,
 const SHARES: u32 = 32;
 /// up to a factor of e to this power,
@@ -91,13 +93,15 @@ impl Train {
     /// The rate of a range whose halves, both, certainly came at less: a burst of losses takes from one.
     pub(crate) fn fell(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> Option<f64> {
         let middle = usize::midpoint(of.start, of.end);
-        let is_less = |half: Range<usize>| {
-            let through = self.through(half);
-            let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
-            through.bps < found.at_least * (1.0 - resolution)
-        };
-        let halves = [of.start..middle, middle..of.end];
-        halves.into_iter().all(is_less).then(|| self.through(of).bps)
+        let mut halves = [of.start..middle, middle..of.end].into_iter();
+        halves.all(|half| self.came_slower(half, found, quiet)).then(|| self.through(of).bps)
+    }
+
+    /// Whether a range certainly came at less than what was found.
+    pub(crate) fn came_slower(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> bool {
+        let through = self.through(of);
+        let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
+        through.bps < found.at_least * (1.0 - resolution)
     }
 
     /// Whether no more of a range was lost than is lost at any rate.
@@ -151,6 +155,12 @@ impl Quiet {
 
     pub(crate) fn loss(&self) -> f64 {
         self.lost / self.frames.max(1.0)
+    }
+
+    /// Whether a link may lose this for reasons of its own. Where it is more, a bucket or a queue drops it
+    /// that others keep empty or full, and nothing can be told of either.
+    pub(crate) fn is_of_a_link(&self) -> bool {
+        self.loss() <= LINK_LOSES_MOST
     }
 
     /// Whether what is lost at any rate explains this loss of these frames, within four standard errors:

@@ -11,15 +11,16 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport, Load, Observation, Pace,
-    Rate, Step as PaceStep, Timing, Trial,
+    Abort, FlowReport, FlowSpec, FrameSizes, FramesLoad, Load, Pace, Rate, Step as PaceStep,
+    Timing, Trial,
 };
 
 use super::offers::{Counts, Offers, Probing, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, loss, whole};
 use super::train::Train;
 use crate::bounds::Loss;
-use crate::path::{come_to_rest, mismatch, settle};
+use crate::path::{come_to_rest, settle};
+use crate::tester::{self, reports};
 use held::Held;
 pub(crate) use terms::{LIMIT_L2, Limits, Precision, Search};
 
@@ -65,8 +66,6 @@ const TRAINS: u32 = 6;
 /// How many times a quiet trial is offered at most while the queue that an overload left still empties
 /// in it: at half the rate, a second of it empties half a second of queue.
 const QUIETER: u32 = 3;
-/// Trials that the tester spoilt are repeated, so often at most in a search.
-const REPEATS: u32 = 5;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
 const TOLERATED: f64 = 0.001;
 
@@ -142,7 +141,7 @@ impl<'a> Finder<'a> {
             run,
             search,
             trials: 0,
-            repeats_left: REPEATS,
+            repeats_left: tester::REPEATS,
             spent: Duration::ZERO,
             last: (0.0, Duration::ZERO),
             listened: Duration::ZERO,
@@ -186,6 +185,10 @@ impl<'a> Finder<'a> {
         }
         let Hunt { over, known, .. } = hunt;
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
+        if !quiet.is_of_a_link() {
+            let rate = found.bps * (1.0 - quiet.loss());
+            return Ok(unknown(&Overload { rate, offered: f64::INFINITY, ..over }));
+        }
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
             return Ok(unknown(&Overload { rate: found.bps, offered: f64::INFINITY, ..over }));
@@ -363,6 +366,7 @@ impl<'a> Finder<'a> {
                 }));
             }
             if passed >= self.limit {
+                self.carried = arrived;
                 return Ok(Err(train.through(train.whole()).bps));
             }
             let (before, lost_before, runs) = self.passed;
@@ -566,12 +570,9 @@ impl<'a> Finder<'a> {
             self.trials += 1;
             self.spent += steady + settle;
             let seen = self.run.offer(&trial)?;
-            let report = frames(&trial, &seen)?;
+            let report = reports(&trial, &seen, FlowReport::frames)?[0];
             if report.sent_frames > 0 {
-                return Ok(Stream {
-                    seen: report.clone(),
-                    dropped_frames: seen.near.dropped_packets + seen.far.dropped_packets,
-                });
+                return Ok(Stream { seen: report.clone(), dropped_frames: seen.dropped_packets() });
             }
             // A host may stand still for all of a short trial, but not time after time.
             if self.repeats_left == 0 {
@@ -608,13 +609,6 @@ fn are_alike(one_bps: f64, other_bps: f64) -> bool {
 fn unknown(over: &Overload) -> Limits {
     let at_least = over.rate.min(over.offered) / OVER;
     Limits::Unknown { bps: over.rate, at_least, at_most: over.offered }
-}
-
-fn frames<'a>(trial: &Trial, seen: &'a Observation) -> Result<&'a FramesReport, Abort> {
-    match seen.flows.as_slice() {
-        [FlowReport::Frames(frames)] => Ok(frames),
-        _ => Err(mismatch(trial)),
-    }
 }
 
 /// No part of a train that measures is longer, nor the queue behind it.

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use fp_model::Observation;
 use proptest::prelude::*;
 
 use super::*;

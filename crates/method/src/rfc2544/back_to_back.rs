@@ -5,16 +5,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, FlowReport, Load, Observation,
-    Rate, Testbed, Timing, Trial,
+    Abort, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, FlowReport, Load, Rate, Testbed,
+    Timing, Trial,
 };
 
-use super::offer::REPEATS_MAX;
 use super::report::{BackToBack, BurstFigures, FrameRate, Skipped, Throughput};
 use super::{Plan, Run, SearchKind, Step, Way};
 use crate::back_to_back::{FrameRates, corrected_buffer_time, implied_buffer_time};
-use crate::path::mismatch;
 use crate::search::{Search, SearchPlan, Step as SearchStep};
+use crate::tester::{REPEATS, repeated, reports};
 use crate::{Number, PerSecond, Seconds};
 
 /// The first limit of a search; each time nothing is lost, it grows.
@@ -210,22 +209,18 @@ impl BurstSearch<'_, '_> {
     /// One burst as it was planned: repeated where the tester spoilt it.
     fn burst(&mut self, frames: u64) -> Result<Result<Burst, Skipped>, Abort> {
         let trial = self.trial(frames);
-        for attempt in 0..=REPEATS_MAX {
+        let offer = |trials: u32| {
             self.trials += 1;
             self.run.health.trials += 1;
-            self.run.health.repeats += u32::from(attempt > 0);
+            self.run.health.repeats += u32::from(trials > 1);
             let seen = self.run.run(&trial)?;
-            let reports = bursts(&trial, &seen)?;
-            let dropped = seen.near.dropped_packets + seen.far.dropped_packets;
+            let reports = reports(&trial, &seen, FlowReport::bursts)?;
+            let dropped = seen.dropped_packets();
             let burst = reports.iter().map(|report| Burst::of(report, frames)).reduce(Burst::worse);
             let as_planned = reports.iter().all(|report| self.was_sent(report, frames));
-            if let Some(burst) =
-                burst.filter(|burst| as_planned && (burst.is_whole || dropped == 0))
-            {
-                return Ok(Ok(burst));
-            }
-        }
-        Ok(Err(Skipped::TesterLimit))
+            Ok(burst.filter(|burst| as_planned && (burst.is_whole || dropped == 0)))
+        };
+        Ok(repeated(REPEATS, offer, Option::is_none)?.ok_or(Skipped::TesterLimit))
     }
 
     /// Whether all frames left, as fast as the line is and without a pause.
@@ -287,15 +282,4 @@ impl Burst {
     fn worse(self, other: Self) -> Self {
         if self.whole_frames <= other.whole_frames { self } else { other }
     }
-}
-
-fn bursts<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a BurstsReport>, Abort> {
-    let report = |flow: &'a FlowReport| match flow {
-        FlowReport::Bursts(bursts) => Ok(bursts),
-        FlowReport::Probes(_)
-        | FlowReport::Frames(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
 }

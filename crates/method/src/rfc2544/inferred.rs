@@ -129,7 +129,7 @@ struct Limit {
     /// Bytes, as they are counted.
     held: f64,
     loses: bool,
-    line_l1: Rate,
+    line_l1: Option<Rate>,
     queued: Duration,
     uneven: Duration,
 }
@@ -215,7 +215,7 @@ impl Limit {
             offset_bytes: Bounds::exactly(0.0),
             held: PAST_THE_KNEE * found.held * frame_bytes,
             loses,
-            line_l1: Rate::ZERO,
+            line_l1: None,
             queued: Duration::from_secs_f64(queued),
             uneven: Duration::from_secs_f64(uneven),
         }
@@ -230,8 +230,7 @@ impl Limit {
         let is_known = to.is_finite() && from > 0.0;
         let frame_l1_bits = FrameRate { frame_bytes, rate_l1: Rate::ZERO }.bytes_l1() as f64 * 8.0;
         // What comes of a shaper may be what that itself lets through.
-        let is_in_front = self.kind != Kind::Queue && self.line_l1 > Rate::ZERO;
-        let in_front = is_in_front.then_some(self.line_l1);
+        let in_front = self.line_l1.filter(|_| self.kind != Kind::Queue);
         let most = in_front.map_or(line.most(), |line_l1| line_l1.min(line.most()));
         let rate = |frames_s: f64| Rate::bps((frames_s * frame_l1_bits) as u64).min(most);
         let rate_l1 = rate(if to - from < WIDE * frames_s { frames_s } else { to });
@@ -305,7 +304,7 @@ fn of_length(
     let said = finder.find()?;
     let frame = FrameRate { frame_bytes, rate_l1: Rate::ZERO };
     let on_the_line = frame.bytes_l1() as f64 / f64::from(frame_bytes);
-    let line_l1 = Rate::bps((finder.line.unwrap_or_default() * on_the_line) as u64);
+    let line_l1 = finder.line.map(|line| Rate::bps((line * on_the_line) as u64));
     let (limits, at_once) = match said {
         Limits::Found(found, _) if found.kind == Kind::Queue => (said, None),
         // A train shows what was forgiven of it, and a bucket may hold more; one of two fills with its own

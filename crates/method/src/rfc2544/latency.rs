@@ -13,7 +13,7 @@ use fp_model::{
 use super::offer::Offer;
 use super::report::{DelayClock, FrameRate, Latency};
 use super::{Run, Step, Way};
-use crate::path::mismatch;
+use crate::tester::mismatch;
 
 /// Where no frame says how long it took: single packets among them, so many in each trial.
 const PROBES: u32 = 20;
@@ -84,20 +84,14 @@ fn round_trip(run: &mut Run<'_>, way: Way, rate: FrameRate) -> Result<Option<Del
     let trial = probed(run, way, rate);
     run.health.trials += 1;
     let seen = run.run(&trial)?;
-    let rtt: Option<Option<RttSummary>> = seen.flows.iter().find_map(|flow| match flow {
-        FlowReport::Probes(probes) => Some(probes.rtt),
-        FlowReport::Frames(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => None,
-    });
+    let probes = seen.flows.iter().find_map(FlowReport::probes);
     let delay = |rtt: RttSummary| Delay {
         min: rtt.min,
         mean: rtt.mean,
         max: rtt.max,
         clock: DelayClock::RoundTrip,
     };
-    Ok(rtt.ok_or_else(|| mismatch(&trial))?.map(delay))
+    Ok(probes.ok_or_else(|| mismatch(&trial))?.rtt.map(delay))
 }
 
 /// Frames at the throughput less what the probes among them take: together they fill the line as

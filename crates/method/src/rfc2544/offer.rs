@@ -11,10 +11,8 @@ use fp_model::{
 
 use super::report::{FrameRate, TrialRow};
 use super::{Run, Way};
-use crate::path::mismatch;
+use crate::tester::{REPEATS, reports};
 
-/// Trials that the tester spoilt are tried again so often.
-pub(super) const REPEATS_MAX: u32 = 5;
 /// A tester at its limit falls short by more than this, ...
 const FAR_SHORT: f64 = 0.05;
 /// ... and the next time by as much, give or take this.
@@ -201,7 +199,7 @@ impl Run<'_> {
     /// best of them. A tester that falls far short twice alike has met its limit, not a busy host.
     pub(super) fn offer(&mut self, offer: &Offer) -> Result<Offered, Abort> {
         let mut best = self.offer_once(offer)?;
-        for repeats in 1..=REPEATS_MAX {
+        for repeats in 1..=REPEATS {
             if !best.tester_limit {
                 break;
             }
@@ -251,11 +249,11 @@ impl Run<'_> {
         let trial = self.trial(offer);
         self.health.trials += 1;
         let seen = self.run(&trial)?;
-        let reports = frames(&trial, &seen)?;
+        let reports = reports(&trial, &seen, FlowReport::frames)?;
         if reports.iter().any(|report| report.sent_frames == 0) {
             return Err(Abort::Testbed(format!("no frame could be sent in '{}'", trial.name)));
         }
-        Ok(judged(offer, &seen, reports))
+        Ok(judged(offer, &seen, reports.into_iter().cloned().collect()))
     }
 
     fn trial(&self, offer: &Offer) -> Trial {
@@ -281,23 +279,12 @@ impl Run<'_> {
     }
 }
 
-fn frames(trial: &Trial, seen: &Observation) -> Result<Vec<FramesReport>, Abort> {
-    let report = |flow: &FlowReport| match flow {
-        FlowReport::Frames(frames) => Ok(frames.clone()),
-        FlowReport::Probes(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
-}
-
 //= rfc2544 10
 fn judged(offer: &Offer, seen: &Observation, reports: Vec<FramesReport>) -> Offered {
     let sum = |count: fn(&FramesReport) -> u64| reports.iter().map(count).sum::<u64>();
     let known =
         |count: fn(&FramesReport) -> Option<u64>| reports.iter().map(count).sum::<Option<u64>>();
-    let dropped = seen.near.dropped_packets + seen.far.dropped_packets;
+    let dropped = seen.dropped_packets();
     let lost = |report: &FramesReport| report.sent_frames.saturating_sub(report.received_frames);
     let ratio = |report: &FramesReport| {
         let in_the_network = lost(report).saturating_sub(dropped);

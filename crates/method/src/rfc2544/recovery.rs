@@ -9,10 +9,9 @@ use fp_model::{
 };
 
 use super::line::Line;
-use super::offer::REPEATS_MAX;
 use super::report::{Recovery, Throughput};
 use super::{Run, Step, Way};
-use crate::path::mismatch;
+use crate::tester::{REPEATS, reports};
 
 const OVERLOAD: f64 = 1.1;
 const REDUCED: f64 = 0.5;
@@ -54,7 +53,7 @@ pub(super) fn recovery(
         tester_limit: false,
     };
     let mut best = once(run, &trial, nothing, lasts)?;
-    for _ in 0..REPEATS_MAX {
+    for _ in 0..REPEATS {
         if is_as_planned(&best) {
             break;
         }
@@ -83,10 +82,9 @@ fn once(
 ) -> Result<Recovery, Abort> {
     run.health.trials += 1;
     let seen = run.run(trial)?;
-    let tester_limit = seen.near.dropped_packets + seen.far.dropped_packets > 0;
+    let tester_limit = seen.dropped_packets() > 0;
     let mut outcome = Recovery { tester_limit, ..nothing };
-    for report in &seen.flows {
-        let FlowReport::Frames(report) = report else { return Err(mismatch(trial)) };
+    for report in reports(trial, &seen, FlowReport::frames)? {
         add(&mut outcome, report, lasts);
     }
     Ok(outcome)

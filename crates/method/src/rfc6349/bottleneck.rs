@@ -73,7 +73,8 @@ fn measured(
         Some(_) | None => Bottleneck {
             trials: trials + shown.trials,
             burst_bytes: shown.at_once,
-            carried_bytes: (limit.kind == LimitKind::Queue).then_some(carried_bytes),
+            carried_bytes: matches!(limit.kind, LimitKind::Queue | LimitKind::NotReached)
+                .then_some(carried_bytes),
             ..limit
         },
     })

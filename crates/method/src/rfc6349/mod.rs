@@ -11,16 +11,14 @@ mod unmeasured;
 mod verdict;
 mod windows;
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{
-    Abort, Direction, FlowReport, Observation, PacketLayout, RttSummary, TcpReport, Testbed, Trial,
-};
+use fp_model::{Abort, Direction, Observation, PacketLayout, RttSummary, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
-use crate::path::{self, Packets, mismatch, settle};
+use crate::path::{self, Packets, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
+use crate::tester::mismatch;
 use crate::watched::Watched;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use report::{Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TcpStep};
@@ -183,16 +181,4 @@ impl Health {
         self.frames_unsent += planned.saturating_sub(sent);
         self.frames_received += received;
     }
-}
-
-/// The parts of an observation, each in the kind that the trial asked for.
-fn tcp<'a>(trial: &Trial, seen: &'a Observation) -> Result<Vec<&'a TcpReport>, Abort> {
-    let report = |flow: &'a FlowReport| match flow {
-        FlowReport::Tcp(tcp) => Ok(tcp),
-        FlowReport::Probes(_)
-        | FlowReport::Frames(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
 }

@@ -7,14 +7,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, Direction, Emulation, FlowSpec, Load, Pace, Sender, TcpEngine, TcpLoad, Testbed as _,
-    Timing, Trial,
+    Abort, Direction, Emulation, FlowReport, FlowSpec, Load, Pace, Sender, TcpEngine, TcpLoad,
+    Testbed as _, Timing, Trial,
 };
 
 use super::metered::steps_of;
 use super::verdict::{Standing, asked_percent, needed_percent, standing};
 use super::windows::{Fill, Path, WINDOW_FRACTION_MAX, queues};
-use super::{Late, Plan, Role, Run, Step, TcpStep, Thresholds, Windows, settle, tcp};
+use super::{Late, Plan, Role, Run, Step, TcpStep, Thresholds, Windows, settle};
+use crate::tester::{repeated, reports};
 
 /// At least, and at least this many round trips: what a window carries shows in a few.
 const WALK_STEADY: Duration = Duration::from_millis(500);
@@ -203,18 +204,15 @@ fn attempt(
     offer: &Offer,
 ) -> Result<(Vec<TcpStep>, Option<Late>), Abort> {
     let trial = trial(run.plan, path, offer);
-    let mut repeats = 0;
-    loop {
+    let offer = |_| {
         let seen = run.run(&trial)?;
-        let steps = steps_of(run.plan, path, offer, &tcp(&trial, &seen)?);
+        let steps = steps_of(run.plan, path, offer, &reports(&trial, &seen, FlowReport::tcp)?);
         let late = seen.emulation.and_then(|emulation| {
             steps.iter().find_map(|step| explained_by(emulation, run.plan, path, step))
         });
-        if late.is_none() || repeats == LATE_REPEATS_MAX {
-            return Ok((steps, late));
-        }
-        repeats += 1;
-    }
+        Ok((steps, late))
+    };
+    repeated(LATE_REPEATS_MAX, offer, |(_, late)| late.is_some())
 }
 
 /// What decides more than the trial before did: larger windows where nothing was lost, or more time.

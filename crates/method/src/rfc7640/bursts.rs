@@ -8,15 +8,14 @@ use core::time::Duration;
 
 use fp_model::{
     Abort, ArrivedRun, BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, Dscp,
-    FlowReport, FlowSpec, Load, Observation, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
+    FlowReport, FlowSpec, Load, PacketLayout, RttSummary, Testbed as _, Timing, Trial,
 };
 
 use super::trains::{Curve, Sought};
 use super::{Run, Stateless};
-use crate::path::{mismatch, settle};
+use crate::path::settle;
+use crate::tester::{REPEATS, repeated, reports};
 
-/// A trial that the tester spoils is run so often again.
-const REPEATS_MAX: u32 = 5;
 /// The path falls idle, and host and far end are ready, before the first burst.
 const IDLE_MIN: Duration = Duration::from_millis(20);
 /// Mean rates that are equal only by the two ends' clocks would drift into loss.
@@ -121,29 +120,25 @@ impl Run<'_> {
         offers: &[Offer],
     ) -> Result<Vec<Outcome>, Abort> {
         let trial = self.trial_of(name, offers);
-        let mut repeated = 0;
-        loop {
+        let offer = |trials: u32| {
             let seen = self.run(&trial)?;
-            let reports = bursts(&trial, &seen)?;
-            let of_each = by_offer(offers, &reports);
-            let is_spoilt = dropped_packets(&seen) > 0
-                || of_each.clone().any(|(offer, reports)| {
-                    reports
-                        .iter()
-                        .any(|report| !is_as_planned(report, offer) || !is_told(report, offer))
-                });
-            if !is_spoilt || repeated == REPEATS_MAX {
-                self.health.add_bursts(&reports, &seen);
-                self.health.spoilt_trials += u32::from(is_spoilt);
-                let outcome = |(_, reports): (&Offer, &[BurstsReport])| Outcome {
-                    reports: reports.to_vec(),
-                    repeated,
-                    is_spoilt,
-                };
-                return Ok(of_each.map(outcome).collect());
-            }
-            repeated += 1;
-        }
+            let reports = reports(&trial, &seen, FlowReport::bursts)?;
+            let is_sound = |(offer, reports): (&Offer, &[&BurstsReport])| {
+                reports.iter().all(|report| is_as_planned(report, offer) && is_told(report, offer))
+            };
+            let is_spoilt = seen.dropped_packets() > 0 || !by_offer(offers, &reports).all(is_sound);
+            Ok((seen, is_spoilt, trials - 1))
+        };
+        let (seen, is_spoilt, repeated) = repeated(REPEATS, offer, |(_, spoilt, _)| *spoilt)?;
+        let reports = reports(&trial, &seen, FlowReport::bursts)?;
+        self.health.add_bursts(&reports, &seen);
+        self.health.spoilt_trials += u32::from(is_spoilt);
+        let outcome = |(_, reports): (&Offer, &[&BurstsReport])| Outcome {
+            reports: reports.iter().copied().cloned().collect(),
+            repeated,
+            is_spoilt,
+        };
+        Ok(by_offer(offers, &reports).map(outcome).collect())
     }
 
     fn trial_of(&self, name: &str, offers: &[Offer]) -> Trial {
@@ -204,28 +199,13 @@ impl Run<'_> {
 /// The reports of a trial, offer by offer.
 fn by_offer<'a>(
     offers: &'a [Offer],
-    reports: &'a [BurstsReport],
-) -> impl Iterator<Item = (&'a Offer, &'a [BurstsReport])> + Clone {
+    reports: &'a [&'a BurstsReport],
+) -> impl Iterator<Item = (&'a Offer, &'a [&'a BurstsReport])> + Clone {
     offers.iter().scan(reports, |left, offer| {
         let (of_offer, others) = left.split_at_checked(offer.classes.len())?;
         *left = others;
         Some((offer, of_offer))
     })
-}
-
-fn bursts(trial: &Trial, seen: &Observation) -> Result<Vec<BurstsReport>, Abort> {
-    let report = |flow: &FlowReport| match flow {
-        FlowReport::Bursts(bursts) => Ok(bursts.clone()),
-        FlowReport::Probes(_)
-        | FlowReport::Frames(_)
-        | FlowReport::Tcp(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
-}
-
-const fn dropped_packets(seen: &Observation) -> u64 {
-    seen.near.dropped_packets + seen.far.dropped_packets
 }
 
 /// Every burst was sent whole, in time and, where it had a rate, nearly at that rate.

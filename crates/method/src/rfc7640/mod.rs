@@ -19,7 +19,8 @@ use core::time::Duration;
 use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
-use crate::path::{self, Packets, mismatch};
+use crate::path::{self, Packets};
+use crate::tester::mismatch;
 use crate::watched::Watched;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
@@ -118,10 +119,10 @@ struct Health {
 
 impl Health {
     fn add(&mut self, seen: &Observation) {
-        self.dropped_packets += seen.near.dropped_packets + seen.far.dropped_packets;
+        self.dropped_packets += seen.dropped_packets();
     }
 
-    fn add_bursts(&mut self, reports: &[BurstsReport], seen: &Observation) {
+    fn add_bursts(&mut self, reports: &[&BurstsReport], seen: &Observation) {
         self.add(seen);
         let bursts = reports.iter().flat_map(|report| &report.bursts);
         self.received_frames += bursts.map(|burst| u64::from(burst.received_frames)).sum::<u64>();

@@ -231,11 +231,11 @@ impl Looked {
         let search = Search { limit_l2: paced_l2.unwrap_or(search.limit_l2), ..search };
         let shortest = FramesLoad::least_frame_bytes(family, search.vlan_tags);
         let (found, limits, _) = discovery::look(run, search, shortest)?;
-        let line_l2 = Rate::bps((found.line_l1.as_bps() as f64 * share_l2) as u64);
+        let at_l2 = |line_l1: Rate| Rate::bps((line_l1.as_bps() as f64 * share_l2) as u64);
         Ok(Self {
             depth: found.found.depth_l2(f64::from(frame_bytes)),
             loses_nothing: matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0),
-            line_l2: Some(line_l2).filter(|line| *line > Rate::ZERO),
+            line_l2: found.line_l1.map(at_l2),
         })
     }
 }

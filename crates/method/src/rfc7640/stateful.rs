@@ -7,12 +7,13 @@ use core::time::Duration;
 
 use fp_model::{
     Abort, ConnectionReport, Direction, Dscp, FlowReport, FlowSpec, Layer, LayeredRate, Load,
-    MicroBursts, Observation, Pace, PacketLayout, Rate, Sender, TcpEngine, TcpLoad, TcpReport,
-    Testbed as _, Timing, Trial,
+    MicroBursts, Pace, PacketLayout, Rate, Sender, TcpEngine, TcpLoad, TcpReport, Testbed as _,
+    Timing, Trial,
 };
 
 use super::{Pattern, Run, Stateful, TcpPlan, Ttpet};
-use crate::path::{mismatch, settle};
+use crate::path::settle;
+use crate::tester::reports;
 use crate::{Bytes, metrics};
 
 /// Segments are as long as the frames of the stateless tests, but no shorter than any path carries.
@@ -129,7 +130,8 @@ impl Offer {
         for _ in 0..run.plan.runs {
             let observation = run.run(&trial)?;
             run.health.add(&observation);
-            seen.push(reports(&trial, &observation)?);
+            let of_classes = reports(&trial, &observation, FlowReport::tcp)?;
+            seen.push(of_classes.into_iter().cloned().collect::<Vec<_>>());
         }
         let of_class = |(class, dscp): (usize, &Dscp)| {
             let runs: Vec<&TcpReport> = seen.iter().map(|reports| &reports[class]).collect();
@@ -235,17 +237,6 @@ fn ttpet(times: &[Duration]) -> Option<Ttpet> {
 
 fn mean(times: &[Duration]) -> Option<Duration> {
     times.iter().sum::<Duration>().checked_div(times.len() as u32)
-}
-
-fn reports(trial: &Trial, seen: &Observation) -> Result<Vec<TcpReport>, Abort> {
-    let report = |flow: &FlowReport| match flow {
-        FlowReport::Tcp(tcp) => Ok(tcp.clone()),
-        FlowReport::Probes(_)
-        | FlowReport::Frames(_)
-        | FlowReport::Bursts(_)
-        | FlowReport::Connections(_) => Err(mismatch(trial)),
-    };
-    seen.flows.iter().map(report).collect()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub use limit::{Cause, Limit};
 pub use plan::{Criteria, Plan, PlanError};
 pub use report::{Report, Step, StressStep};
 
-use crate::path::mismatch;
+use crate::tester::mismatch;
 use crate::watched::Watched;
 
 /// Runs the plan's load in one trial.

@@ -25,7 +25,7 @@ pub(super) fn checks(plan: &Plan, step: &StressStep, seen: &Observation) -> Vec<
     let target = u64::from(step.connections_target);
     let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let unasked = percent(target.saturating_sub(step.counted.attempted), target);
-    let dropped = seen.near.dropped_packets + seen.far.dropped_packets;
+    let dropped = seen.dropped_packets();
     let corrupt = step.counted.corrupt_payload_bytes as f64;
     let [stall_ms, stall_ms_max] =
         [seen.longest_stall(), STALL_MAX].map(|time| time.as_secs_f64() * 1e3);

@@ -9,7 +9,8 @@ use fp_model::{Abort, Rate};
 use super::offer::{self, Offer};
 use super::plan::{Configuration, Frames, Plan, Service, Traffic};
 use super::report::{Offered, ServiceStep, Step};
-use super::{REPEATS_MAX, Run, step};
+use super::{Run, step};
+use crate::tester::REPEATS;
 
 pub(super) fn test(
     run: &mut Run<'_>,
@@ -82,7 +83,7 @@ fn measure(
     let (plan, rtt) = (run.plan, run.rtt);
     let context =
         step::Context { plan, offer, offered, margin_percent: configuration.margin_percent, rtt };
-    run.offer(offer, REPEATS_MAX, |seen| step::of_each_service(&context, seen))
+    run.offer(offer, REPEATS, |seen| step::of_each_service(&context, seen))
 }
 
 impl Plan {

@@ -22,7 +22,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
-    Abort, Direction, FlowSpec, Load, Observation, ProbesLoad, RttSummary, Testbed, Timing, Trial,
+    Abort, Direction, FlowReport, FlowSpec, Load, Observation, ProbesLoad, RttSummary, Testbed,
+    Timing, Trial,
 };
 
 pub use availability::{Availability, Second};
@@ -35,13 +36,12 @@ pub use report::{
     Figures, Ftd, IrSpan, Measured, Offered, Report, ServiceStep, Shortfall, Step, TcpFigures,
 };
 
-use crate::path::{BaselineRtt, mismatch};
+use crate::path::BaselineRtt;
+use crate::tester::{mismatch, repeated, reports};
 use crate::verdict::Status;
 use crate::watched::Watched;
 use offer::Offer;
 
-/// A trial spoilt by the tester is repeated so often at most.
-const REPEATS_MAX: u32 = 5;
 /// Before a round trip is known: longer than any terrestrial path and most satellites.
 const UNKNOWN_RTT: Duration = Duration::from_millis(700);
 
@@ -93,18 +93,17 @@ impl Run<'_> {
         repeats: u32,
         judged: impl Fn(&Observation) -> Result<Vec<ServiceStep>, Abort>,
     ) -> Result<Vec<ServiceStep>, Abort> {
-        let mut tries = 1;
-        loop {
+        let offer = |tries: u32| {
             let seen = self.bed.run(&offer.trial)?;
             if seen.flows.len() != offer.trial.flows.len() {
                 return Err(mismatch(&offer.trial));
             }
-            let steps = judged(&seen)?;
-            if tries > repeats || steps.iter().all(|step| step.status != Status::Invalid) {
-                return Ok(steps.into_iter().map(|step| ServiceStep { tries, ..step }).collect());
-            }
-            tries += 1;
-        }
+            let steps = judged(&seen)?.into_iter();
+            Ok(steps.map(|step| ServiceStep { tries, ..step }).collect::<Vec<_>>())
+        };
+        let is_spoilt =
+            |steps: &Vec<ServiceStep>| steps.iter().any(|step| step.status == Status::Invalid);
+        repeated(repeats, offer, is_spoilt)
     }
 }
 
@@ -131,7 +130,7 @@ fn round_trips(run: &mut Run<'_>) -> Result<(), Abort> {
         },
     };
     let seen = run.bed.run(&trial)?;
-    let reports = crate::path::probes(&trial, &seen)?;
+    let reports = reports(&trial, &seen, FlowReport::probes)?;
     let mut known = Vec::<RttSummary>::new();
     for (service, report) in run.plan.services.iter().zip(reports) {
         let Some(rtt) = report.rtt else { continue };

@@ -12,8 +12,8 @@ use super::offer::{self, Offer, Part, Role};
 use super::plan::{Frames, Plan, Service, Tcp, Traffic};
 use super::report::{Figures, Measured, Offered, ServiceStep, Tester};
 use super::{figures, judge};
-use crate::path::mismatch;
 use crate::stall::{self, Connections};
+use crate::tester::mismatch;
 use crate::verdict::Status;
 
 /// Of the frames planned; with more of them unsent, less was offered than should have been.

@@ -116,7 +116,7 @@ fn discovery(step: &Discovery) -> Value {
     let mut fields = json!({
         "name": "discovery",
         "direction": step.direction,
-        "line_rate_l1_bps": step.line_l1.as_bps(),
+        "line_rate_l1_bps": step.line_l1.map(fp_model::Rate::as_bps),
         "trials": step.trials,
         "sending_s": step.sending.as_secs_f64(),
     });

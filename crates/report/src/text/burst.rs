@@ -147,7 +147,7 @@ fn discovery(out: &mut String, step: &Discovery) {
     let mut say = |name: &str, text: String| {
         line(out, &format!("{name:<15} {direction:<9} {text}"));
     };
-    say("line", format!("{} (l1)", rate(*line_l1)));
+    say("line", line_l1.map_or_else(unknown, |line| format!("{} (l1)", rate(line))));
     match found {
         Discovered::NoPolicer { sent_bytes, loss } => {
             let sent = grouped(*sent_bytes);

@@ -21,6 +21,11 @@ use crate::infer::rate::FINE;
 /// Tags or labels that a network adds.
 const TAGS_MAX: i32 = 4;
 
+/// What a frame is counted with beside its length, by the number of tags or labels that the network adds.
+pub(super) fn tagged(bytes: i32) -> impl Iterator<Item = i32> {
+    (0..=TAGS_MAX).map(move |tags| bytes + tags * PacketLayout::VLAN_TAG_BYTES as i32)
+}
+
 /// `None` where one rate explains what passed of all these loads.
 pub(super) fn contradiction(loads: &[Passed]) -> Option<Discovered> {
     let by = |of: fn(&Passed) -> f64| {
@@ -45,7 +50,6 @@ impl Look<'_> {
     /// Whether frames may be counted with an offset like the one that frames of this length and the longest
     /// show: in one of the ways that are known, also with tags or labels of four bytes that the network adds.
     pub(super) fn is_counted_somehow(&self, charge: &Charge, short_bytes: u32) -> bool {
-        let tag_bytes = PacketLayout::VLAN_TAG_BYTES as i32;
         let [short, long] = [short_bytes, self.search.frame_bytes].map(f64::from);
         let off = WIDTH * short * long / (long - short);
         let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
@@ -53,7 +57,7 @@ impl Look<'_> {
         let fits = |bytes: i32| is_offset(&offset, bytes);
         self.layers().into_iter().any(|(layer, bytes)| match layer {
             Layer::L3 | Layer::L4 => fits(bytes),
-            Layer::L1 | Layer::L2 => (0..=TAGS_MAX).any(|tags| fits(bytes + tags * tag_bytes)),
+            Layer::L1 | Layer::L2 => tagged(bytes).any(fits),
         })
     }
 

@@ -24,7 +24,8 @@ use crate::bounds::Bounds;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
-use crate::path::{mismatch, settle};
+use crate::path::settle;
+use crate::tester::mismatch;
 pub(crate) use policer::PAUSE_OF_TWO_S;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -87,20 +88,20 @@ pub(crate) fn look(
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
     let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
-    let line_bps = match (&found, limits) {
+    let line_bps: Option<f64> = match (&found, limits) {
         // Frames that wait come as fast as the line sends them.
         (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
-            found.bps * on_the_line / (8.0 * f64::from(frame_bytes))
+            Some(found.bps * on_the_line / (8.0 * f64::from(frame_bytes)))
         }
-        (_, Limits::NotReached(bps, _)) => bps * on_the_line / (8.0 * f64::from(frame_bytes)),
-        _ => line_slot.map_or(0.0, |slot_s| on_the_line / slot_s),
+        (_, Limits::NotReached(bps, _)) => Some(bps * on_the_line / (8.0 * f64::from(frame_bytes))),
+        _ => line_slot.map(|slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
         Limits::Found(_, quiet) => Some(quiet),
         Limits::NotReached(..) | Limits::Unknown { .. } => look.quiet,
     };
-    let line_l1 = Rate::bps(line_bps as u64);
+    let line_l1 = line_bps.map(|bps| Rate::bps(bps as u64));
     Ok((Discovery { direction, line_l1, found, trials, sending }, limits, quiet))
 }
 
@@ -217,7 +218,7 @@ impl<'a> Look<'a> {
         let quiet = finder.quiet(found.at_least / 2.0)?;
         self.trials += finder.trials;
         self.sending += finder.spent;
-        Ok(quiet)
+        Ok(quiet.filter(Quiet::is_of_a_link))
     }
 
     /// A policer whose rate a search could not tell, by what passes of a train that empties its buckets; `None`
@@ -317,7 +318,7 @@ impl<'a> Look<'a> {
             planned: sent,
             sent,
             received: sum(|burst| burst.received_frames),
-            dropped: seen.near.dropped_packets + seen.far.dropped_packets,
+            dropped: seen.dropped_packets(),
         });
         Ok(report.clone())
     }

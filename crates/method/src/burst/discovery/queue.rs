@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::contradiction::{contradicting, contradiction};
+use super::contradiction::{contradicting, contradiction, tagged};
 use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
 use crate::bounds::Bounds;
 use crate::burst::Passed;
@@ -95,11 +95,12 @@ impl Look<'_> {
             let offset = charge.offset_bytes;
             (offset.at_least..=offset.at_most).contains(&f64::from(bytes))
         };
-        let is_of_line = match self.layers().map(|(_, bytes)| counts(bytes)) {
-            _ if long.has_bucket() => Some(false),
-            [.., false] => Some(false),
-            [false, false, false, true] => Some(true),
-            _ => None,
+        let [shaped @ .., (_, on_the_line)] = self.layers();
+        let may_be_a_line = tagged(on_the_line).any(counts);
+        let is_of_line = match shaped.into_iter().any(|(_, bytes)| counts(bytes)) {
+            _ if long.has_bucket() || !may_be_a_line => Some(false),
+            true => None,
+            false => Some(true),
         };
         Ok(match is_of_line {
             Some(true) => Discovered::NoPolicer {
@@ -163,11 +164,11 @@ impl Look<'_> {
 
     fn as_shaper(&self, found: &Estimate, long: &Held, charge: Charge) -> Discovered {
         let charged = charge.charged(f64::from(self.search.frame_bytes));
+        let at_least = if long.has_bucket() { long.frames.at_least } else { 0.0 };
         Discovered::Shaper {
             rate_bps: long.frames_s.scaled(8.0 * charged),
             charge,
-            bucket_bytes: Bounds { at_least: long.frames.at_least.max(0.0), ..long.frames }
-                .scaled(charged),
+            bucket_bytes: Bounds { at_least, ..long.frames }.scaled(charged),
             delay: found.delay,
             loss_percent: 100.0 * long.lost / long.sent.max(1.0),
         }

@@ -42,14 +42,24 @@ impl Finder<'_> {
         // At the line's own rate its queue stays as full as it is, and hardly drops: what the ends tell each
         // other takes the same way.
         let steps = drained(rate, lasts, [(found.bps.min(self.limit), busy)]);
-        let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
-        let train = self.told(&stream, &steps)?;
-        let slices = train.whole().end;
-        let last = slices * 3 / 4..slices;
-        self.carried = self.carried.max(train.arrived(0..last.start));
-        if let Some(rate) = train.fell(last.clone(), found, quiet) {
-            return Ok(Held::Fell { rate });
-        }
+        let mut may_fall = true;
+        let train = loop {
+            let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;
+            let train = self.told(&stream, &steps)?;
+            let slices = train.whole().end;
+            let last = slices * 3 / 4..slices;
+            if let Some(rate) = train.fell(last.clone(), found, quiet) {
+                return Ok(Held::Fell { rate });
+            }
+            // A bucket that was emptied at the very end is less full when the same comes again.
+            let second_half = usize::midpoint(last.start, last.end)..last.end;
+            let fell_at_last = train.came_slower(second_half, found, quiet);
+            if !(may_fall && fell_at_last) {
+                self.carried = self.carried.max(train.arrived(0..last.start));
+                break train;
+            }
+            may_fall = false;
+        };
         let step = train.step(0);
         let filled = step.end - step.len() / 4..step.end;
         let drops = found.drops || train.loss(filled.clone()) > quiet.loss() + 0.08;
