@@ -11,7 +11,7 @@ use fp_model::{
 use super::first::First;
 use super::port::{Port, names, refill_time};
 use super::{BurstTimes, CbsStep, Flaw, Goal, Offer, Policer, Run, Seen, Step, cbs_plan, median};
-use crate::infer::rate::Quiet;
+use crate::infer::rate::{LINK_LOSES_MOST, Quiet};
 use crate::tester::{REPEATS, repeated};
 use crate::{Bytes, Seconds};
 
@@ -75,6 +75,9 @@ fn by_chance(bursts: &[BurstReport], quiet: &Quiet, is_deep: bool) -> Option<boo
     let sent: f64 = bursts.iter().map(|burst| f64::from(burst.sent_frames)).sum();
     let first = bursts.iter().position(|burst| lost(burst) > 0).unwrap_or(0);
     let spares_some = bursts[first..].iter().any(|burst| lost(burst) == 0);
+    if lost_frames > LINK_LOSES_MOST * sent {
+        return Some(false);
+    }
     if is_even(bursts, if is_deep { 1.0 } else { PLACES_MIN }) {
         return Some(true);
     }

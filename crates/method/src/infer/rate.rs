@@ -31,7 +31,7 @@ const COVERS: f64 = 2.0;
 /// is its width in standard errors: one of a thousand is outside by chance.
 const LOSS_COVERS: f64 = 3.3;
 /// A link that lost more of its frames than this would carry no TCP: by Mathis, three segments in a round trip.
-const LINK_LOSES_MOST: f64 = 0.1;
+pub(crate) const LINK_LOSES_MOST: f64 = 0.1;
 /// An interval is sought for this number of ways to share what makes it less likely among number and length,
 const SHARES: u32 = 32;
 /// up to a factor of e to this power,

@@ -186,8 +186,9 @@ impl<'a> Finder<'a> {
         let Hunt { over, known, .. } = hunt;
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
         if !quiet.is_of_a_link() {
-            let rate = found.bps * (1.0 - quiet.loss());
-            return Ok(unknown(&Overload { rate, offered: f64::INFINITY, ..over }));
+            let bps = found.bps * (1.0 - quiet.loss());
+            let (at_least, at_most) = (bps / OVER, f64::INFINITY);
+            return Ok(Limits::Unknown { bps, at_least, at_most, is_shared: true });
         }
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
@@ -608,7 +609,7 @@ fn are_alike(one_bps: f64, other_bps: f64) -> bool {
 /// Between what came through at last and what was too much.
 fn unknown(over: &Overload) -> Limits {
     let at_least = over.rate.min(over.offered) / OVER;
-    Limits::Unknown { bps: over.rate, at_least, at_most: over.offered }
+    Limits::Unknown { bps: over.rate, at_least, at_most: over.offered, is_shared: false }
 }
 
 /// No part of a train that measures is longer, nor the queue behind it.

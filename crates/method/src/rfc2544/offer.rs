@@ -172,7 +172,7 @@ impl Offered {
     /// Whether nothing speaks against it but what a host that stood still makes too, though seldom
     /// again and again, and a network that is too slow always: delays that look like a queue, and
     /// losses of no more frames than were sent late, too close behind each other.
-    fn may_be_the_hosts(&self) -> bool {
+    pub(super) fn may_be_the_hosts(&self) -> bool {
         let is_lossless = self.loss_ratio == 0.0;
         let speaks_against = if is_lossless { self.fills_a_queue } else { self.lost_by_lateness() };
         speaks_against && !self.tester_limit

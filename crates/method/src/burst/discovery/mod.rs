@@ -94,7 +94,7 @@ pub(crate) fn look(
             Some(found.bps * on_the_line / (8.0 * f64::from(frame_bytes)))
         }
         (_, Limits::NotReached(bps, _)) => Some(bps * on_the_line / (8.0 * f64::from(frame_bytes))),
-        _ => line_slot.map(|slot_s| on_the_line / slot_s),
+        _ => look.slot_in_runs.or(line_slot).map(|slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
@@ -130,7 +130,8 @@ pub(crate) fn show(
             let (found, frames) = look.shown(&found, &quiet, rest_s)?;
             (Limits::Found(found, quiet), frames)
         }
-        Limits::Unknown { bps, at_least, at_most } => {
+        Limits::Unknown { is_shared: true, .. } => (limits, None),
+        Limits::Unknown { bps, at_least, at_most, .. } => {
             let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
             look.told(&found, rest_s)?.unwrap_or((limits, None))
         }
@@ -197,9 +198,9 @@ impl<'a> Look<'a> {
             Limits::NotReached(bps, loss) => {
                 Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss }
             }
-            Limits::Unknown { bps, at_least, at_most } => {
+            Limits::Unknown { bps, at_least, at_most, is_shared } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
-                self.quiet = self.quiet(&found)?;
+                self.quiet = if is_shared { None } else { self.quiet(&found)? };
                 match self.quiet {
                     Some(quiet) => self.policer(&found, &quiet)?,
                     None => unknown(&found),

@@ -86,6 +86,8 @@ pub(crate) enum Limits {
         bps: f64,
         at_least: f64,
         at_most: f64,
+        /// Others keep it busy: a rate at which they do not show would be no less theirs.
+        is_shared: bool,
     },
 }
 
