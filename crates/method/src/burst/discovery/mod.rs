@@ -94,7 +94,7 @@ pub(crate) fn look(
             Some(found.bps * on_the_line / (8.0 * f64::from(frame_bytes)))
         }
         (_, Limits::NotReached(bps, _)) => Some(bps * on_the_line / (8.0 * f64::from(frame_bytes))),
-        _ => look.slot_in_runs.or(line_slot).map(|slot_s| on_the_line / slot_s),
+        _ => line_slot.map(|slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
