@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use fp_model::{Abort, FlowReport, Observation, Trial};
+use fp_model::{Abort, FlowReport, Observation, Testbed, Trial};
 
 /// How often a trial is offered again.
 pub(crate) const REPEATS: u32 = 5;
@@ -24,6 +24,12 @@ pub(crate) fn repeated<T>(
         }
         trial += 1;
     }
+}
+
+/// What a trial shows, with a report of each of its flows.
+pub(crate) fn observed(bed: &mut dyn Testbed, trial: &Trial) -> Result<Observation, Abort> {
+    let seen = bed.run(trial)?;
+    if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
 }
 
 /// The report of each flow of a trial, all of one kind.

@@ -161,7 +161,7 @@ impl PolicingStep {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discovery {
     pub direction: Direction,
-    /// Of the port in front of it, where that is known.
+    /// How fast the line in front of it sends; `None` where no frames showed that.
     pub line_l1: Option<Rate>,
     pub found: Discovered,
     pub trials: u32,

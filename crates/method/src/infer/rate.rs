@@ -30,7 +30,8 @@ const COVERS: f64 = 2.0;
 /// A loss by few frames is never known to a share of itself that matters, so that all that guards its interval
 /// is its width in standard errors: one of a thousand is outside by chance.
 const LOSS_COVERS: f64 = 3.3;
-/// A link that lost more of its frames than this would carry no TCP: by Mathis, three segments in a round trip.
+/// A link that lost more of its frames than this would carry hardly any TCP: by the formula of
+/// Mathis et al. (1997), 1.22 / √0.1, fewer than four segments in a round trip.
 pub(crate) const LINK_LOSES_MOST: f64 = 0.1;
 /// An interval is sought for this number of ways to share what makes it less likely among number and length,
 const SHARES: u32 = 32;

@@ -25,7 +25,7 @@ use fp_model::{Abort, Observation, Testbed, Trial};
 pub use crate::mlr::{Goal, GoalResult};
 use crate::path::{self, Packets};
 pub use crate::search::SearchKind;
-use crate::tester::mismatch;
+use crate::tester::observed;
 use crate::watched::Watched;
 use line::Line;
 pub use plan::{Criteria, Durations, LeastThroughput, Plan, Test, Threshold, Way};
@@ -162,8 +162,7 @@ struct Run<'a> {
 
 impl Testbed for Run<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        let seen = self.bed.run(trial)?;
-        if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+        observed(self.bed, trial)
     }
 }
 

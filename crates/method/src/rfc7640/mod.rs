@@ -20,7 +20,7 @@ use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets};
-use crate::tester::mismatch;
+use crate::tester::observed;
 use crate::watched::Watched;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
@@ -93,8 +93,7 @@ struct Run<'a> {
 
 impl Testbed for Run<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
-        let seen = self.bed.run(trial)?;
-        if seen.flows.len() == trial.flows.len() { Ok(seen) } else { Err(mismatch(trial)) }
+        observed(self.bed, trial)
     }
 }
 

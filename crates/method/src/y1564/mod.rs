@@ -37,7 +37,7 @@ pub use report::{
 };
 
 use crate::path::BaselineRtt;
-use crate::tester::{mismatch, repeated, reports};
+use crate::tester::{observed, repeated, reports};
 use crate::verdict::Status;
 use crate::watched::Watched;
 use offer::Offer;
@@ -94,10 +94,7 @@ impl Run<'_> {
         judged: impl Fn(&Observation) -> Result<Vec<ServiceStep>, Abort>,
     ) -> Result<Vec<ServiceStep>, Abort> {
         let offer = |tries: u32| {
-            let seen = self.bed.run(&offer.trial)?;
-            if seen.flows.len() != offer.trial.flows.len() {
-                return Err(mismatch(&offer.trial));
-            }
+            let seen = observed(self.bed, &offer.trial)?;
             let steps = judged(&seen)?.into_iter();
             Ok(steps.map(|step| ServiceStep { tries, ..step }).collect::<Vec<_>>())
         };

@@ -25,7 +25,7 @@ use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
 use crate::path::settle;
-use crate::tester::mismatch;
+use crate::tester::reports;
 pub(crate) use policer::PAUSE_OF_TWO_S;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -88,12 +88,11 @@ pub(crate) fn look(
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
     let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
-    let line_bps: Option<f64> = match (&found, limits) {
+    let at_l1 = |bps_l2: f64| bps_l2 * on_the_line / (8.0 * f64::from(frame_bytes));
+    let line_bps = match (&found, limits) {
         // Frames that wait come as fast as the line sends them.
-        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => {
-            Some(found.bps * on_the_line / (8.0 * f64::from(frame_bytes)))
-        }
-        (_, Limits::NotReached(bps, _)) => Some(bps * on_the_line / (8.0 * f64::from(frame_bytes))),
+        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => Some(at_l1(found.bps)),
+        (_, Limits::NotReached(bps, _)) => Some(at_l1(bps)),
         _ => line_slot.map(|slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
@@ -309,7 +308,7 @@ impl<'a> Look<'a> {
             timing: Timing { warm_up: pause, steady: load.lasts(), settle },
         };
         let seen = self.run.offer(&trial)?;
-        let [FlowReport::Bursts(report)] = &seen.flows[..] else { return Err(mismatch(&trial)) };
+        let report = reports(&trial, &seen, FlowReport::bursts)?[0];
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
