@@ -7,7 +7,9 @@ use core::time::Duration;
 
 use fp_model::{Abort, Direction, Rate};
 
-use super::{CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, Step};
+use super::{
+    CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, SecondBucket, Step,
+};
 use crate::verdict::{Check, Reason, Status, Verdict};
 use crate::{grouped, signed};
 
@@ -245,11 +247,12 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
             );
             ("no_policer_found", text)
         }
-        Discovered::Policer { cir_bps, cbs_bytes, .. } => {
+        Discovered::Policer { cir_bps, cbs_bytes, excess, .. } => {
             let text = format!(
-                "{direction}: a policer of {} with a bucket of {} bytes",
+                "{direction}: a policer of {} with a bucket of {} bytes{}",
                 mbps(Rate::bps(cir_bps.estimate as u64)),
-                whole(cbs_bytes.estimate)
+                whole(cbs_bytes.estimate),
+                excess.as_ref().map_or_else(String::new, second)
             );
             ("policer_found", text)
         }
@@ -279,6 +282,20 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                 mbps(Rate::bps(rate_bps.estimate as u64))
             );
             ("limit_unknown", text)
+        }
+    }
+}
+
+/// What is said of a second bucket after the first.
+fn second(bucket: &SecondBucket) -> String {
+    match (&bucket.rate_bps, &bucket.depth_bytes) {
+        (None, _) => String::from("; what exceeds it passes with another mark"),
+        (Some(rate), depth) => {
+            let rate = mbps(Rate::bps(rate.estimate as u64));
+            let depth = depth.map_or_else(String::new, |depth| {
+                format!(" with a bucket of {} bytes", whole(depth.estimate))
+            });
+            format!("; a second one of {rate}{depth} beside it")
         }
     }
 }

@@ -188,7 +188,9 @@ impl<'a> Finder<'a> {
         if !quiet.is_of_a_link() {
             let bps = found.bps * (1.0 - quiet.loss());
             let (at_least, at_most) = (bps / OVER, f64::INFINITY);
-            return Ok(Limits::Unknown { bps, at_least, at_most, is_shared: true });
+            let few = (quiet.bps, quiet.bps * (1.0 - quiet.loss()));
+            let shared = Some([few, (over.offered, bps)]);
+            return Ok(Limits::Unknown { bps, at_least, at_most, shared });
         }
         if found.draining {
             // The more is offered, the more comes, time after time: that is no rate of its own.
@@ -609,7 +611,7 @@ fn are_alike(one_bps: f64, other_bps: f64) -> bool {
 /// Between what came through at last and what was too much.
 fn unknown(over: &Overload) -> Limits {
     let at_least = over.rate.min(over.offered) / OVER;
-    Limits::Unknown { bps: over.rate, at_least, at_most: over.offered, is_shared: false }
+    Limits::Unknown { bps: over.rate, at_least, at_most: over.offered, shared: None }
 }
 
 /// No part of a train that measures is longer, nor the queue behind it.

@@ -19,7 +19,7 @@ use fp_model::{
 };
 
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
-use super::{Charge, Discovered, Discovery, Lengths, Plan, Run, Step};
+use super::{Charge, Discovered, Discovery, Lengths, Passed, Plan, Run, Step};
 use crate::bounds::Bounds;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
@@ -93,7 +93,7 @@ pub(crate) fn look(
         // Frames that wait come as fast as the line sends them.
         (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => Some(at_l1(found.bps)),
         (_, Limits::NotReached(bps, _)) => Some(at_l1(bps)),
-        _ => line_slot.map(|slot_s| on_the_line / slot_s),
+        _ => look.slot_in_runs.or(line_slot).map(|slot_s| on_the_line / slot_s),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
@@ -129,7 +129,7 @@ pub(crate) fn show(
             let (found, frames) = look.shown(&found, &quiet, rest_s)?;
             (Limits::Found(found, quiet), frames)
         }
-        Limits::Unknown { is_shared: true, .. } => (limits, None),
+        Limits::Unknown { shared: Some(_), .. } => (limits, None),
         Limits::Unknown { bps, at_least, at_most, .. } => {
             let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
             look.told(&found, rest_s)?.unwrap_or((limits, None))
@@ -197,9 +197,18 @@ impl<'a> Look<'a> {
             Limits::NotReached(bps, loss) => {
                 Discovered::NoPolicer { sent_bytes: sent_bytes(bps), loss }
             }
-            Limits::Unknown { bps, at_least, at_most, is_shared } => {
+            Limits::Unknown { shared: Some(loads), .. } => {
+                let frame_bytes = self.search.frame_bytes;
+                let [few, many] = loads.map(|(offered_bps, passed_bps)| Passed {
+                    frame_bytes,
+                    offered_bps,
+                    passed_bps: Bounds::exactly(passed_bps),
+                });
+                contradiction::contradicting(few, many)
+            }
+            Limits::Unknown { bps, at_least, at_most, .. } => {
                 let found = Estimate { bps, at_least, at_most, ..Estimate::UNKNOWN };
-                self.quiet = if is_shared { None } else { self.quiet(&found)? };
+                self.quiet = self.quiet(&found)?;
                 match self.quiet {
                     Some(quiet) => self.policer(&found, &quiet)?,
                     None => unknown(&found),

@@ -86,8 +86,9 @@ pub(crate) enum Limits {
         bps: f64,
         at_least: f64,
         at_most: f64,
-        /// Others keep it busy: a rate at which they do not show would be no less theirs.
-        is_shared: bool,
+        /// What was offered and what passed of two loads, where others keep it busy: at a rate at which they
+        /// do not show it would be no less theirs.
+        shared: Option<[(f64, f64); 2]>,
     },
 }
 

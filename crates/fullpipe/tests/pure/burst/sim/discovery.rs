@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fp_method::Bounds;
-use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, SecondBucket, Step, Ways};
+use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Report, SecondBucket, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
     Charge, CrossPattern, CrossSpec, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability,
@@ -28,6 +28,11 @@ fn discover(path: &PathSpec) -> Discovery {
 
 /// The same, and how long all trials took together.
 fn discover_in(path: &PathSpec) -> (Discovery, f64) {
+    let (report, took_s) = report_on(path);
+    (found(report), took_s)
+}
+
+fn report_on(path: &PathSpec) -> (Report, f64) {
     let plan = Plan { ways: Ways::Upload, ..Plan::new(Family::Ipv4, 1500, Goal::Discover) };
     let mut recorder = Recorder::new(SimTestbed::new(path, 1));
     let (report, end) = burst::run(&plan, &mut recorder);
@@ -35,11 +40,21 @@ fn discover_in(path: &PathSpec) -> (Discovery, f64) {
     let (_, evidence) = recorder.into_parts();
     let lasts = |timing: &Timing| timing.warm_up + timing.steady + timing.settle;
     let all: Duration = evidence.iter().map(|trial| lasts(&trial.trial.timing)).sum();
+    (report, all.as_secs_f64())
+}
+
+fn found(report: Report) -> Discovery {
     let step = report.steps.into_iter().find_map(|step| match step {
         Step::Discovery(step) => Some(step),
         _ => None,
     });
-    (step.unwrap(), all.as_secs_f64())
+    step.unwrap()
+}
+
+/// The verdict in one text.
+fn said(report: &Report) -> String {
+    let texts = report.verdict.reasons.iter().map(|reason| reason.text.as_str());
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn shaped(rate: Rate, burst_bytes: u64, queue_bytes: u64) -> PathSpec {
@@ -172,7 +187,9 @@ fn of_two([cir, cbs, eir, ebs]: [f64; 4]) -> PathSpec {
 #[test]
 fn two_buckets_without_marks_are_told_apart_by_the_time_in_which_they_fill() {
     for buckets in [[40e6, 250e3, 20e6, 62.5e3], [30e6, 30e3, 50e6, 375e3]] {
-        let found = discover(&of_two(buckets));
+        let (report, _) = report_on(&of_two(buckets));
+        let said_of_both = said(&report);
+        let found = found(report);
         let Discovered::Policer { cir_bps, cbs_bytes, excess: Some(excess), .. } = &found.found
         else {
             panic!("{found:?}")
@@ -186,6 +203,12 @@ fn two_buckets_without_marks_are_told_apart_by_the_time_in_which_they_fill() {
         for (said, truth) in [(cir_bps, cir), (cbs_bytes, cbs), (eir_bps, eir), (ebs_bytes, ebs)] {
             assert!(off_percent(said.estimate, truth).abs() < 1.0, "{truth} {found:?}");
             assert!(said.at_least <= truth && truth <= said.at_most, "{truth} {found:?}");
+        }
+        let named = [("a policer of ", cir), ("a second one of ", eir)];
+        for (text, truth_bps) in named.map(|(what, bps)| (said_of_both.split(what).nth(1), bps)) {
+            let rate = text.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+            let rate = rate.unwrap_or_else(|| panic!("{said_of_both}"));
+            assert!(off_percent(1e6 * rate, truth_bps).abs() < 1.0, "{said_of_both}");
         }
     }
 }
@@ -250,6 +273,24 @@ fn a_policer_that_others_share_is_not_taken_for_a_smaller_one() {
         }
     }
     assert!(contradicted >= 4, "{contradicted} of 8");
+}
+
+/// At half of what passes at most others take more than every tenth frame from it: no link loses as many.
+#[test]
+fn a_policer_that_others_keep_empty_is_said_to_be_shared() {
+    let dscp = Dscp::BEST_EFFORT;
+    let (pattern, rate_l2) = (CrossPattern::Constant, Rate::mbps(30));
+    let cross = vec![CrossSpec { pattern, rate_l2, frame_bytes: 1518, dscp }];
+    let police = Some(PoliceSpec::single_bucket(Rate::mbps(20), 40_000));
+    let (report, _) = report_on(&path(LinkSpec { police, cross, ..port(Rate::mbps(100)) }));
+    let said = said(&report);
+    assert!(said.contains("others' traffic may share it"), "{said}");
+    let found = found(report).found;
+    let Discovered::Unknown { contradiction: Some([few, many]), .. } = found else {
+        panic!("{found:?}")
+    };
+    assert!(few.offered_bps < many.offered_bps, "{few:?} {many:?}");
+    assert!(few.passed_bps.at_most < 0.9 * few.offered_bps, "{few:?}");
 }
 
 /// Others who send now and then slow what waits, or speed it up, in the middle of a train, whose last half
