@@ -1,5 +1,7 @@
 //! Random networks: each follows from the seed and its number alone.
 
+mod more;
+
 use std::time::Duration;
 
 use fp_model::{Dscp, Family, Rate};
@@ -11,6 +13,7 @@ use fp_net::path::{
 };
 use fp_net::sim::Severity;
 
+use crate::facts::ETHERNET_MTU_BYTES;
 use crate::network::{HostTroubles, Network};
 
 /// Draws network `index` of a seed.
@@ -46,6 +49,9 @@ pub(crate) fn network(seed: u64, index: u64) -> Network {
     // Others send across one network in ten.
     if dice.happens(0.1) {
         cross(&mut dice, &frame, [(&mut download, down_bps), (&mut upload, up_bps)]);
+    }
+    if dice.happens(0.15) {
+        more::add(&mut dice, &frame, [(&mut download, down_bps), (&mut upload, up_bps)]);
     }
     let name = format!("truth-{seed}-{index}");
     Network { family, seed: seed_of_chance, trouble, ..Network::new(name, download, upload) }
@@ -108,9 +114,9 @@ impl Frame {
         let family = if dice.happens(0.3) { Family::Ipv6 } else { Family::Ipv4 };
         let least = if family == Family::Ipv6 { 1280.0 } else { 576.0 };
         let (path_mtu, interface_mtu) = match dice.unit() {
-            at if at < 0.6 => (1500, 1500),
-            at if at < 0.75 => (dice.between(least, 1500.0) as u32, 1500),
-            at if at < 0.8 => (dice.one_of(&[1280, 1400, 1420, 1492]), 1500),
+            at if at < 0.6 => (ETHERNET_MTU_BYTES, ETHERNET_MTU_BYTES),
+            at if at < 0.75 => (dice.between(least, 1500.0) as u32, ETHERNET_MTU_BYTES),
+            at if at < 0.8 => (dice.one_of(&[1280, 1400, 1420, 1492]), ETHERNET_MTU_BYTES),
             at if at < 0.9 => (9000, 9000),
             _ => (dice.between(1501.0, 9000.0) as u32, 9000),
         };
@@ -127,7 +133,7 @@ impl Frame {
     fn limit(&self, dice: &mut Dice, ways: [&mut Vec<LinkSpec>; 2]) {
         let place = dice.unit();
         for links in ways {
-            if self.interface_mtu > 1500 {
+            if self.interface_mtu > ETHERNET_MTU_BYTES {
                 let mtu = MtuSpec { bytes: self.interface_mtu, too_big: TooBigAnswer::Icmp };
                 links.iter_mut().for_each(|link| link.mtu = Some(mtu));
             }

@@ -25,28 +25,34 @@
 //! fast as the port lets them, is a right answer beside the CIR.
 //!
 //! **A bucket behind a line** that is no faster than the bucket refills is never empty: nothing can be
-//! said of it, and a method that names one has invented it. **A bucket in front of a slower line** drops
+//! said of it, and a method that names one has invented it. **Of two buckets in a row** a burst meets the
+//! smaller one's end first, and a slower train that of the one that limits: both depths are right. **A bucket in front of a slower line** drops
 //! what comes faster than it refills, although the line behind it is the limit: naming the line is a
 //! right answer, and so is naming the bucket as it is, but not a bucket that refills at the line's
 //! rate.
 
+mod transfers;
+
 use std::cell::Cell;
 use std::time::Duration;
 
-use fp_model::{Direction, Family, Rate};
+use fp_model::{Direction, Rate};
 use fp_net::path::{
     Aqm, Charge, CrossPattern, CrossSpec, JitterDistribution, LinkSpec, LossSpec, PoliceSpec,
     QueueLimit, QueueSpec, TooBigAnswer,
 };
 
 use crate::network::Network;
+pub(crate) use transfers::windows_bytes;
 
 /// Addresses, type and FCS around an IP packet.
 pub(crate) const FRAMING_BYTES: u32 = 18;
 /// Preamble, start delimiter and gap, which a line carries beside each frame.
-const ON_THE_LINE_BYTES: f64 = 20.0;
+const ON_THE_LINE_BYTES: i32 = 20;
+/// Of a VLAN tag.
+const TAG_BYTES: i32 = 4;
 /// What Ethernet's interfaces carry, and those of the ends unless a link carries more.
-const ETHERNET_MTU_BYTES: u32 = 1500;
+pub(crate) const ETHERNET_MTU_BYTES: u32 = 1500;
 /// Of the simulator's hosts, where the path begins with no line of its own.
 pub(crate) const HOST_L1_BPS: f64 = 10e9;
 /// Two elements whose rates differ by less both limit, as far as a figure of 2 % can tell.
@@ -72,6 +78,8 @@ pub(crate) struct Bucket {
     pub(crate) cbs_bytes: f64,
     pub(crate) eir_bps: f64,
     pub(crate) ebs_bytes: f64,
+    /// Of all that bursts meet in a row with it, the least that one holds.
+    pub(crate) least_bytes: f64,
     /// Bytes that a frame is charged beyond its length.
     pub(crate) offset_bytes: i32,
     pub(crate) is_marked: bool,
@@ -129,7 +137,9 @@ impl DirectionFacts {
         let copies_before: f64 = copies_before.product();
         let bucket = bucket(&stages, limit);
         let flooded = match element {
-            Element::Police(police) => flooded(police, &stages[..limit], frame_bytes),
+            Element::Police { police, offset_bytes } => {
+                flooded(police, &stages[..limit], charged(frame_bytes, *offset_bytes))
+            }
             Element::Line { .. } | Element::Shaper { .. } | Element::Chance => 1.0,
         };
         let onset = 1.0 / share_before;
@@ -142,6 +152,12 @@ impl DirectionFacts {
         kinds.sort_by_key(|kind| Some(*kind) != element.kind());
         let (queue_s, has_codel) = queue(element, *frames_s, frame_bytes);
         let left = stages.iter().map(Stage::left).fold(f64::INFINITY, f64::min) / frames_s;
+        let is_bunched = |stage: &Stage<'_>| stage.drops_bunches_of(*frames_s, frame_bytes);
+        let others_policers = stages.iter().enumerate().filter(|(place, _)| *place != limit);
+        let mut others_policers =
+            others_policers.filter(|(_, stage)| stage.element.kind() == Some(Kind::Policer));
+        // What drops of each bunch and is not the limit lets any share of it through.
+        let left = if others_policers.any(|(_, stage)| is_bunched(stage)) { 0.0 } else { left };
         Self {
             frame_bytes,
             frames_s: *frames_s,
@@ -150,7 +166,7 @@ impl DirectionFacts {
             offset_bytes: element.offset_bytes(),
             released_bytes: match element {
                 Element::Shaper { burst_bytes, .. } => *burst_bytes,
-                Element::Line { .. } | Element::Police(_) | Element::Chance => 0.0,
+                Element::Line { .. } | Element::Police { .. } | Element::Chance => 0.0,
             },
             bucket,
             queue_s,
@@ -160,7 +176,7 @@ impl DirectionFacts {
             loss: 1.0 - survivors(links),
             headroom: others.get(1).map_or(f64::INFINITY, |next| next / others[0]),
             is_crossed: links.iter().any(|link| !link.cross.is_empty()),
-            is_bunched: stages.iter().any(|stage| stage.drops_bunches_of(*frames_s, frame_bytes)),
+            is_bunched: stages.iter().any(is_bunched),
         }
     }
 
@@ -214,7 +230,8 @@ impl Facts {
         let [down, up] =
             [Direction::Download, Direction::Upload].map(|way| delay_s(network.links(way)));
         let rtt_s = [down[0] + up[0], down[1] + up[1]];
-        let passes = network.passes.or_else(|| passes(network, [&download, &upload], rtt_s[1]));
+        let passes =
+            network.passes.or_else(|| transfers::passes(network, [&download, &upload], rtt_s[1]));
         Self { download, upload, mtu_download, mtu_upload, rtt_s, passes }
     }
 
@@ -252,9 +269,13 @@ struct Stage<'a> {
 enum Element<'a> {
     Line {
         queue: QueueSpec,
+        offset_bytes: i32,
         is_host: bool,
     },
-    Police(&'a PoliceSpec),
+    Police {
+        police: &'a PoliceSpec,
+        offset_bytes: i32,
+    },
     Shaper {
         burst_bytes: f64,
         queue: QueueSpec,
@@ -269,16 +290,16 @@ impl Element<'_> {
         match self {
             Self::Line { is_host: true, .. } => Some(Kind::Host),
             Self::Line { .. } | Self::Shaper { .. } => Some(Kind::Queue),
-            Self::Police(_) => Some(Kind::Policer),
+            Self::Police { .. } => Some(Kind::Policer),
             Self::Chance => None,
         }
     }
 
     const fn offset_bytes(&self) -> i32 {
         match self {
-            Self::Line { .. } => 20,
-            Self::Police(police) => offset_bytes(police.charge),
-            Self::Shaper { offset_bytes, .. } => *offset_bytes,
+            Self::Line { offset_bytes, .. }
+            | Self::Police { offset_bytes, .. }
+            | Self::Shaper { offset_bytes, .. } => *offset_bytes,
             Self::Chance => 0,
         }
     }
@@ -297,10 +318,8 @@ impl Stage<'_> {
             Element::Line { queue, .. } | Element::Shaper { queue, .. } => {
                 1.0 + frames_in(*queue, frame_bytes)
             }
-            Element::Police(police) => {
-                let profile = &police.profile;
-                (profile.cbs_bytes + profile.ebs_bytes) as f64
-                    / charged(frame_bytes, offset_bytes(police.charge))
+            Element::Police { police, offset_bytes } => {
+                depth_bytes(police) / charged(frame_bytes, *offset_bytes)
             }
             Element::Chance => f64::INFINITY,
         };
@@ -323,31 +342,36 @@ fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Ve
         stages.push(Stage { element, frames_s, share_before, passes, crossing, uneven_s });
         share *= passes;
     };
-    let on_a_line = |bits: f64| bits / (8.0 * (f64::from(frame_bytes) + ON_THE_LINE_BYTES));
     if links.first().is_none_or(|link| link.line_rate.is_none()) {
         let queue = QueueSpec { limit: QueueLimit::Bytes(u64::MAX), aqm: Aqm::Fifo };
-        add(Element::Line { queue, is_host: true }, on_a_line(HOST_L1_BPS), 1.0, 0.0);
+        let offset_bytes = ON_THE_LINE_BYTES;
+        let frames_s = HOST_L1_BPS / (8.0 * charged(frame_bytes, offset_bytes));
+        add(Element::Line { queue, offset_bytes, is_host: true }, frames_s, 1.0, 0.0);
     }
     for link in links {
+        let tags_bytes = TAG_BYTES * i32::from(link.vlan_tags);
         let crossing = |offset: i32| {
             let taken = link.cross.iter().map(|cross| most_bps(cross, offset));
             taken.sum::<f64>() / (8.0 * charged(frame_bytes, offset))
         };
         if let Some(rate) = link.line_rate {
             let queue = link.queue.unwrap_or_default();
-            add(Element::Line { queue, is_host: false }, on_a_line(bps(rate)), 1.0, crossing(20));
+            let offset_bytes = ON_THE_LINE_BYTES + tags_bytes;
+            let frames_s = bps(rate) / (8.0 * charged(frame_bytes, offset_bytes));
+            let element = Element::Line { queue, offset_bytes, is_host: false };
+            add(element, frames_s, 1.0, crossing(offset_bytes));
         }
         if let Some(police) = &link.police {
             let rate = bps(police.profile.cir_l2) + bps(police.profile.eir_l2);
-            let offset = offset_bytes(police.charge);
-            let frames_s = rate / (8.0 * charged(frame_bytes, offset));
-            add(Element::Police(police), frames_s, 1.0, crossing(offset));
+            let offset_bytes = policers_offset_bytes(police.charge, tags_bytes);
+            let frames_s = rate / (8.0 * charged(frame_bytes, offset_bytes));
+            add(Element::Police { police, offset_bytes }, frames_s, 1.0, crossing(offset_bytes));
         }
         add(Element::Chance, f64::INFINITY, 1.0 - loss(link), 0.0);
         let copies = link.duplicate.map_or(0.0, |share| share.as_f64());
         add(Element::Chance, f64::INFINITY, 1.0 + copies, 0.0);
         if let Some(shape) = &link.shape {
-            let (offset_bytes, queue) = (shapers_offset_bytes, shape.queue);
+            let (offset_bytes, queue) = (shapers_offset_bytes + tags_bytes, shape.queue);
             let frames_s = bps(shape.rate) / (8.0 * charged(frame_bytes, offset_bytes));
             let burst_bytes = shape.burst_bytes as f64;
             let element = Element::Shaper { burst_bytes, queue, offset_bytes };
@@ -380,38 +404,48 @@ fn limiting(stages: &[Stage<'_>]) -> usize {
 fn bucket(stages: &[Stage<'_>], limit: usize) -> Option<Bucket> {
     let seen = |place: &usize| {
         let fed = fed_frames_s(&stages[..*place]);
-        matches!(stages[*place].element, Element::Police(_))
+        matches!(stages[*place].element, Element::Police { .. })
             && (*place == limit || fed > stages[*place].frames_s * (1.0 + RESOLUTION))
     };
     let limits = Some(limit).filter(seen);
     let place = limits.or_else(|| (0..stages.len()).find(seen))?;
-    let Element::Police(police) = stages[place].element else { return None };
+    let Element::Police { police, offset_bytes } = stages[place].element else { return None };
     let profile = &police.profile;
+    let depths_bytes = stages.iter().enumerate().filter_map(|(at, stage)| match stage.element {
+        Element::Police { police, .. } if at == place || seen(&at) => Some(depth_bytes(police)),
+        _ => None,
+    });
     Some(Bucket {
         cir_bps: bps(profile.cir_l2),
         cbs_bytes: profile.cbs_bytes as f64,
         eir_bps: bps(profile.eir_l2),
         ebs_bytes: profile.ebs_bytes as f64,
-        offset_bytes: offset_bytes(police.charge),
+        least_bytes: depths_bytes.fold(f64::INFINITY, f64::min),
+        offset_bytes,
         is_marked: police.mark_yellow.is_some(),
         fed_frames_s: fed_frames_s(&stages[..place]),
     })
 }
 
-/// How many frames/s leave these elements at most.
+/// Of both buckets together.
+const fn depth_bytes(police: &PoliceSpec) -> f64 {
+    (police.profile.cbs_bytes + police.profile.ebs_bytes) as f64
+}
+
+/// How many frames/s leave these elements at most: a full bucket lets pass all that comes.
 fn fed_frames_s(before: &[Stage<'_>]) -> f64 {
-    before.iter().map(|stage| stage.frames_s).fold(f64::INFINITY, f64::min)
+    let lines = before.iter().filter(|stage| stage.element.kind() != Some(Kind::Policer));
+    lines.map(|stage| stage.frames_s).fold(f64::INFINITY, f64::min)
 }
 
 /// The share of its rate that a policer passes of frames that come as fast as they can. What a
 /// bucket holds beyond a frame when the next one comes is lost if it has no room: with room for a
 /// frame only, one frame passes for each whole number of slots that earn one.
-fn flooded(police: &PoliceSpec, before: &[Stage<'_>], frame_bytes: u32) -> f64 {
+fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     let profile = &police.profile;
     if profile.eir_l2 > Rate::ZERO {
         return 1.0;
     }
-    let cost = charged(frame_bytes, offset_bytes(police.charge));
     let earned_in_a_slot = bps(profile.cir_l2) / 8.0 / fed_frames_s(before);
     if profile.cbs_bytes as f64 >= cost + earned_in_a_slot {
         return 1.0;
@@ -442,6 +476,9 @@ fn frames_in(queue: QueueSpec, frame_bytes: u32) -> f64 {
 fn carries(stages: &[Stage<'_>], bucket: &Bucket, frame_bytes: u32) -> bool {
     const SMALL_FRAME_BYTES: f64 = 256.0;
     let depth_bytes = bucket.cbs_bytes + bucket.ebs_bytes;
+    if bucket.least_bytes < depth_bytes {
+        return false;
+    }
     let mut fastest = stages.first().map_or(f64::INFINITY, |stage| stage.frames_s);
     for stage in stages.iter().skip(1) {
         let (Element::Line { queue, .. } | Element::Shaper { queue, .. }) = stage.element else {
@@ -468,6 +505,14 @@ fn waits_s_per_megabyte(stages: &[Stage<'_>], frame_bytes: u32) -> f64 {
     let queues = stages.iter().filter(|stage| stage.element.kind() == Some(Kind::Queue));
     let slowest = queues.map(|stage| stage.frames_s).fold(f64::INFINITY, f64::min);
     1e6 / f64::from(frame_bytes) / slowest
+}
+
+/// One that counts packets does not count what tags them.
+const fn policers_offset_bytes(charge: Charge, tags_bytes: i32) -> i32 {
+    match charge {
+        Charge::L3 => offset_bytes(charge),
+        Charge::L1 | Charge::L2 | Charge::L2WithoutFcs => offset_bytes(charge) + tags_bytes,
+    }
 }
 
 const fn offset_bytes(charge: Charge) -> i32 {
@@ -535,7 +580,8 @@ fn delay_s(links: &[LinkSpec]) -> [f64; 2] {
     let on_host = if first { PROBE_L1_BITS / HOST_L1_BPS } else { 0.0 };
     let mut least_and_mean = [on_host; 2];
     for link in links {
-        let on_line = link.line_rate.map_or(0.0, |rate| PROBE_L1_BITS / bps(rate));
+        let probe_bits = PROBE_L1_BITS + 8.0 * f64::from(TAG_BYTES * i32::from(link.vlan_tags));
+        let on_line = link.line_rate.map_or(0.0, |rate| probe_bits / bps(rate));
         least_and_mean[0] += on_line + link.delay.saturating_sub(most_jitter(link)).as_secs_f64();
         least_and_mean[1] += on_line + link.delay.as_secs_f64();
     }
@@ -549,109 +595,6 @@ fn most_jitter(link: &LinkSpec) -> Duration {
         Some(JitterDistribution::Uniform(most)) => most,
         Some(JitterDistribution::Normal(sigma)) => sigma * 4,
     }
-}
-
-/// Connections of the test by default.
-const CONNECTIONS: f64 = 4.0;
-/// Headers of TCP with timestamps.
-const TCP_BYTES: u32 = 32;
-/// Windows of the test are never smaller over a line, RFC 7323 section 2.2 and its own least of 8
-/// segments.
-const LEAST_WINDOWS_BYTES: f64 = 65_535.0;
-const LEAST_WINDOWS_FRAMES: f64 = 8.0;
-/// Share of the ideal that a trial has to carry.
-const ASKED: f64 = 0.95;
-
-/// Whether TCP with windows of the bandwidth-delay product carries what is asked, where that follows
-/// from arithmetic.
-///
-/// *It passes* where nothing is lost, delayed or changed, and either a queue in front of the slowest
-/// line holds as much as the windows (so that even windows released at once lose nothing, and the
-/// line never idles), or each bucket of the policer holds three times as much (in `t` seconds windows
-/// let at most `W·(1 + t/RTT)` bytes go, which is a bucket of `W` refilled at the CIR; twice that for
-/// acknowledgements in clumps, and once more for those of the other direction); every other queue on the
-/// way has room for them as well. Directions of more
-/// than 1:10 are left out, where acknowledgements alone may fill the slower one.
-///
-/// *It fails* where single frames are lost at random so often that even three times the mean window
-/// of RFC 9438 section 5, CUBIC's or Reno's, whichever is larger, carries less than is asked, and a
-/// trial of 2 s meets at least 100 such losses: then it cannot be luck.
-fn passes(network: &Network, ways: [&DirectionFacts; 2], rtt_s: f64) -> Option<bool> {
-    if network.trouble.is_some() || ways.iter().any(|way| way.is_crossed) {
-        return None;
-    }
-    let header_bytes = if network.family == Family::Ipv6 { 40 } else { 20 } + TCP_BYTES;
-    let segment_bits = |way: &DirectionFacts| {
-        8.0 * f64::from(way.frame_bytes.saturating_sub(FRAMING_BYTES + header_bytes))
-    };
-    let fails = |direction| {
-        let way = match direction {
-            Direction::Download => ways[0],
-            Direction::Upload => ways[1],
-        };
-        let share = lost_singly(network.links(direction))?;
-        let cubic = 1.054 * (rtt_s / share).powf(0.75);
-        let window = cubic.max(1.2 / share.sqrt());
-        let carried = CONNECTIONS * 3.0 * window * segment_bits(way) / rtt_s;
-        let ideal = way.frames_s * segment_bits(way);
-        (carried < ASKED * ideal && 2.0 * carried / segment_bits(way) * share >= 100.0)
-            .then_some(())
-    };
-    if [Direction::Download, Direction::Upload].into_iter().any(|way| fails(way).is_some()) {
-        return Some(false);
-    }
-    let rates = ways.map(|way| way.rate_bps(0));
-    let is_even = rates[0].max(rates[1]) <= 10.0 * rates[0].min(rates[1]);
-    let holds = |way: &DirectionFacts| {
-        let windows = windows_bytes(way, rtt_s);
-        match way.kind() {
-            Kind::Queue => {
-                !way.has_codel
-                    && way.bucket.is_none()
-                    && way.queue_s * way.rate_bps(0) / 8.0 >= windows
-            }
-            Kind::Policer => way.bucket.is_some_and(|bucket| {
-                let holds = |rate_bps: f64, bytes: f64| rate_bps == 0.0 || bytes >= 3.0 * windows;
-                holds(bucket.cir_bps, bucket.cbs_bytes) && holds(bucket.eir_bps, bucket.ebs_bytes)
-            }),
-            Kind::Host => false,
-        }
-    };
-    let is_single = |way: &DirectionFacts| way.headroom >= 1.2;
-    let clean = network.all_links().all(is_clean) && is_even;
-    let directions = [Direction::Download, Direction::Upload].into_iter().zip(ways);
-    let has_room = directions.into_iter().all(|(direction, way)| {
-        has_room(network.links(direction), way.frame_bytes, windows_bytes(way, rtt_s))
-    });
-    (clean && has_room && ways.into_iter().all(|way| holds(way) && is_single(way))).then_some(true)
-}
-
-/// Whether windows that are sent at once find room in every queue.
-fn has_room(links: &[LinkSpec], frame_bytes: u32, windows_bytes: f64) -> bool {
-    let shapers = links.iter().filter_map(|link| Some(link.shape.as_ref()?.queue));
-    links.iter().filter_map(|link| link.queue).chain(shapers).all(|queue| match queue.limit {
-        QueueLimit::Bytes(bytes) => bytes as f64 >= windows_bytes,
-        QueueLimit::Packets(packets) => packets as f64 * f64::from(frame_bytes) >= windows_bytes,
-    })
-}
-
-/// The windows of the test by default: the bandwidth-delay product, unless that is too little.
-pub(crate) fn windows_bytes(way: &DirectionFacts, rtt_s: f64) -> f64 {
-    let least = LEAST_WINDOWS_BYTES.max(LEAST_WINDOWS_FRAMES * f64::from(way.frame_bytes));
-    least.max(way.rate_bps(20) / 8.0 * rtt_s)
-}
-
-/// The share of frames lost one by one; `None` where they are lost in bursts.
-fn lost_singly(links: &[LinkSpec]) -> Option<f64> {
-    let mut share = 0.0;
-    for link in links {
-        match link.loss {
-            None => {}
-            Some(LossSpec::Random(lost)) => share += lost.as_f64(),
-            Some(LossSpec::Every(_) | LossSpec::GilbertElliott(_)) => return None,
-        }
-    }
-    (share > 0.0).then_some(share)
 }
 
 /// The link has no random impairment.

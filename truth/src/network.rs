@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fp_model::{Direction, Family, Rate};
+use fp_net::meter::Coupling;
 use fp_net::path::{
     Aqm, Charge, CrossPattern, CrossSpec, FrameOrder, JitterDistribution, JitterSpec, LinkSpec,
     LossSpec, MtuSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ReorderSpec,
@@ -126,6 +127,7 @@ impl Network {
 fn way(link: &LinkSpec) -> Value {
     let LinkSpec {
         line_rate,
+        vlan_tags,
         police,
         shape,
         delay,
@@ -144,6 +146,7 @@ fn way(link: &LinkSpec) -> Value {
         keys.extend(value.map(|value| (key.to_owned(), value)));
     };
     add("line_rate", line_rate.map(|rate| json!(rate.as_bps())));
+    add("vlan_tags", (*vlan_tags > 0).then(|| json!(vlan_tags)));
     add("queue", queue.map(self::queue));
     add("police", police.as_ref().map(self::police));
     add("loss", loss.map(self::loss));
@@ -185,6 +188,9 @@ fn police(police: &PoliceSpec) -> Value {
             Charge::L3 => "l3",
         },
     });
+    if profile.coupling == Coupling::Coupled {
+        keys["coupling"] = json!(true);
+    }
     if let Some(dscp) = police.mark_yellow {
         keys["mark_yellow"] = json!(dscp.code_point());
     }
@@ -258,12 +264,16 @@ fn described(link: &LinkSpec) -> String {
         words.push(format!("line {}", si(rate.as_bps() as f64)));
         words.extend(link.queue.map(|queue| queued(&queue)));
     }
+    if link.vlan_tags > 0 {
+        words.push(format!("tagged {}", link.vlan_tags));
+    }
     if let Some(PoliceSpec { profile, charge, .. }) = &link.police {
         let (cir, cbs) = (profile.cir_l2.as_bps() as f64, profile.cbs_bytes as f64);
         words.push(format!("policer {}/{}B@{charge:?}", si(cir), si(cbs)));
         if profile.eir_l2.as_bps() > 0 {
             let (eir, ebs) = (profile.eir_l2.as_bps() as f64, profile.ebs_bytes as f64);
-            words.push(format!("+{}/{}B", si(eir), si(ebs)));
+            let coupled = if profile.coupling == Coupling::Coupled { " coupled" } else { "" };
+            words.push(format!("+{}/{}B{coupled}", si(eir), si(ebs)));
         }
     }
     words.extend(link.loss.map(|loss| match loss {

@@ -56,7 +56,7 @@ fn measured(facts: &Facts, step: &Value, name: &'static str, key: &str) -> Optio
     let frame_bytes = number(step, "frame_bytes").unwrap_or(0.0);
     let right = match name {
         "CIR" => Right::within(bucket.cir_bps, way.right),
-        _ => Right::exactly(bucket.cbs_bytes).by(frame_bytes + 20.0),
+        _ => Right::exactly(bucket.cbs_bytes).from(bucket.least_bytes).by(frame_bytes + 20.0),
     };
     Some(right.judged(name, Said::of(step, key)?).about(direction))
 }

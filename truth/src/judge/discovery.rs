@@ -56,7 +56,8 @@ fn policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
         return figures;
     }
     figures.push(compared("CIR", found("cir_bps"), Right::within(bucket.cir_bps, right)));
-    figures.push(compared("CBS", found("cbs_bytes"), Right::exactly(bucket.cbs_bytes).by(grain)));
+    let depth = Right::exactly(bucket.cbs_bytes).from(bucket.least_bytes).by(grain);
+    figures.push(compared("CBS", found("cbs_bytes"), depth));
     if step.get("excess").is_some_and(|excess| !excess.is_null()) {
         figures.push(Figure::of("excess", false, "a second bucket said, there is one"));
     }
@@ -85,7 +86,7 @@ fn two(step: &Value, bucket: &Bucket, right: [f64; 2], grain: f64) -> Vec<Figure
     };
     let truth = cbs_bytes + ebs_bytes;
     let wasted = wasted_bytes(bucket, grain);
-    let both = Right { truth, from: truth - wasted, to: truth, grain: 2.0 * grain };
+    let both = Right::exactly(truth).from(bucket.least_bytes.min(truth - wasted)).by(2.0 * grain);
     vec![
         compared("CIR", rate, Right::within(cir_bps + eir_bps, right)),
         compared("CBS", depth, both),

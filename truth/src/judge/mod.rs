@@ -222,6 +222,11 @@ impl Right {
         Self { truth, from: truth * relative[0], to: truth * relative[1], grain: 0.0 }
     }
 
+    /// So is all from this up.
+    const fn from(self, from: f64) -> Self {
+        Self { from: self.from.min(from), ..self }
+    }
+
     const fn by(self, grain: f64) -> Self {
         Self { grain, ..self }
     }
