@@ -101,6 +101,8 @@ pub(crate) struct DirectionFacts {
     pub(crate) offset_bytes: i32,
     /// Of a shaper that limits: what it lets go at once. A line lets go of nothing.
     pub(crate) released_bytes: f64,
+    /// Of all that limit within [`RESOLUTION`] the least: two that follow each other let no more go.
+    pub(crate) released_least_bytes: f64,
     /// Only what limits, where it is a policer; else one that still drops bursts.
     pub(crate) bucket: Option<Bucket>,
     /// How long a frame waits at most in the queue of what limits.
@@ -148,6 +150,8 @@ impl DirectionFacts {
         let mut others: Vec<f64> = stages.iter().map(Stage::onset).collect();
         others.sort_by(f64::total_cmp);
         let near = stages.iter().filter(|one| one.onset() <= others[0] * (1.0 + RESOLUTION));
+        let queues = near.clone().filter(|stage| stage.element.kind() != Some(Kind::Policer));
+        let released_least_bytes = queues.map(|stage| stage.element.released_bytes());
         let mut kinds: Vec<Kind> = near.filter_map(|stage| stage.element.kind()).collect();
         kinds.sort_by_key(|kind| Some(*kind) != element.kind());
         let (queue_s, has_codel) = queue(element, *frames_s, frame_bytes);
@@ -164,10 +168,8 @@ impl DirectionFacts {
             right: [arrives.min(1.0).min(left), onset.max(1.0)],
             kinds,
             offset_bytes: element.offset_bytes(),
-            released_bytes: match element {
-                Element::Shaper { burst_bytes, .. } => *burst_bytes,
-                Element::Line { .. } | Element::Police { .. } | Element::Chance => 0.0,
-            },
+            released_bytes: element.released_bytes(),
+            released_least_bytes: released_least_bytes.fold(f64::INFINITY, f64::min),
             bucket,
             queue_s,
             has_codel,
@@ -301,6 +303,15 @@ impl Element<'_> {
             | Self::Police { offset_bytes, .. }
             | Self::Shaper { offset_bytes, .. } => *offset_bytes,
             Self::Chance => 0,
+        }
+    }
+}
+
+impl Element<'_> {
+    const fn released_bytes(&self) -> f64 {
+        match self {
+            Self::Shaper { burst_bytes, .. } => *burst_bytes,
+            Self::Line { .. } | Self::Police { .. } | Self::Chance => 0.0,
         }
     }
 }
@@ -515,7 +526,7 @@ const fn policers_offset_bytes(charge: Charge, tags_bytes: i32) -> i32 {
     }
 }
 
-const fn offset_bytes(charge: Charge) -> i32 {
+pub(crate) const fn offset_bytes(charge: Charge) -> i32 {
     match charge {
         Charge::L1 => 20,
         Charge::L2 => 0,

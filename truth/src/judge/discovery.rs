@@ -43,7 +43,7 @@ fn policer(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
             Figure::of("charge", offset == truth, format!("{offset} said, {truth} true"))
         }
     });
-    let offset = offset.or(number(step, "measured_offset_bytes")).unwrap_or(0.0);
+    let offset = offset.unwrap_or(0.0);
     let frame_bytes = f64::from(way.frame_bytes);
     // Both in what the policer really charges.
     let per_frame = (frame_bytes + truth) / (frame_bytes + offset);
@@ -131,13 +131,14 @@ fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
             Figure::of("charge", offset == f64::from(truth), format!("{offset} said, {truth} true"))
         }
     };
-    let costs = frame_bytes + offset.or(number(step, "measured_offset_bytes")).unwrap_or(0.0);
+    // What is not known is not used.
+    let costs = frame_bytes + offset.unwrap_or(0.0);
     let frames_s = Said::of(step, "rate_bps").map(|said| said.scaled(1.0 / (8.0 * costs)));
     let rate = compared("rate", frames_s, Right::within(way.frames_s, way.right));
     // A line lets nothing go at once, or one frame, as one likes to count it.
     let is_line = way.released_bytes == 0.0;
     let to = if is_line { costs } else { way.released_bytes };
-    let right = Right { truth: to, from: way.released_bytes, to, grain: costs };
+    let right = Right { truth: to, from: way.released_least_bytes, to, grain: costs };
     let released = Said::of(step, "bucket_bytes").map(|said| right.judged("bucket", said));
     let released = released.map(|figure| match is_line {
         true => Figure { error: None, ..figure },

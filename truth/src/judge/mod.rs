@@ -291,8 +291,8 @@ impl Figure {
 }
 
 /// A share of frames lost whatever the rate is, in percent: near the truth, or with an interval that
-/// holds it. What is lost to others' traffic is lost at any rate, too, but how much that is depends on
-/// them.
+/// holds it. What is lost to others' traffic, or because delays make frames come together, is lost at any
+/// rate, too, but how much that is depends on them.
 fn lost_at_any_rate(said: Said, way: &DirectionFacts) -> Figure {
     const GRAIN_PERCENT: f64 = 0.5;
     let truth = 100.0 * way.loss;
@@ -303,11 +303,12 @@ fn lost_at_any_rate(said: Said, way: &DirectionFacts) -> Figure {
     let holds = said.interval.is_some_and(|[least, most]| least <= truth && truth <= most);
     let text = format!("{} % said, {truth:.3} % true", said.text());
     let more = said.value.is_some_and(|percent| percent >= truth);
+    let may_be_more = way.is_crossed || way.is_bunched;
     let is_open = said.interval.is_some_and(|[_, most]| most.is_infinite());
     if is_open && !is_near {
         return Figure::unknown("loss", text);
     }
-    Figure::of("loss", is_near || holds || way.is_crossed && more, text)
+    Figure::of("loss", is_near || holds || may_be_more && more, text)
 }
 
 /// What was said, if anything was.

@@ -1,8 +1,9 @@
 //! The policer that the plan of `burst`, `rfc7640` and `y1564` describes: the true one, or another.
 
 use fp_model::Direction;
+use fp_net::path::Charge;
 
-use crate::facts::{Bucket, DirectionFacts, Facts, Kind};
+use crate::facts::{Bucket, DirectionFacts, Facts, Kind, offset_bytes};
 use crate::method::Method;
 use crate::network::Network;
 
@@ -59,8 +60,10 @@ impl Sold {
 /// The plan's policer: that of the download, and of both directions where both are set alike.
 pub(super) fn of(method: Method, network: &Network, facts: &Facts) -> Option<Sold> {
     let can_be_said = |bucket: &Bucket| match method {
-        // There is no word for frames without their FCS.
-        Method::Burst => bucket.offset_bytes != -4,
+        // There is no word for frames without their FCS, nor for tags that the network adds.
+        Method::Burst => [Charge::L1, Charge::L2, Charge::L3]
+            .iter()
+            .any(|charge| offset_bytes(*charge) == bucket.offset_bytes),
         _ => bucket.offset_bytes == 0,
     };
     let single = |way: &DirectionFacts| {

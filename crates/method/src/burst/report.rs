@@ -250,7 +250,8 @@ impl Discovered {
 pub struct Charge {
     /// As measured by frames of two lengths.
     pub offset_bytes: Bounds,
-    /// The known way of counting that fits, with the offset it has.
+    /// The known way of counting that fits, with the offset it has, tags and labels that the network adds
+    /// among it.
     pub layer: Option<(Layer, i32)>,
 }
 

@@ -182,6 +182,22 @@ impl Train {
         self.that_arrived(self.whole()).map(point).collect()
     }
 
+    /// When a frame arrived before which more had left than `frames` and `frames_s` of them in each second since
+    /// the first one.
+    pub(crate) fn outruns(&self, frames: f64, frames_s: f64) -> Option<f64> {
+        let mut sent = 0.0;
+        let mut left = self.slices.iter().filter_map(|slice| {
+            let before = sent;
+            sent += slice.frames;
+            (slice.arrived > 0.0).then_some((
+                before,
+                slice.arrived_at - slice.delay,
+                slice.arrived_at,
+            ))
+        });
+        left.find(|(sent, at, _)| *sent > frames + frames_s * at).map(|(.., arrived_at)| arrived_at)
+    }
+
     /// When the first frame left, and how long the frames of some slices were under way in the mean.
     pub(crate) fn under_way(&self, of: Range<usize>) -> Option<f64> {
         self.delay(of).map(|delay| delay.mean)

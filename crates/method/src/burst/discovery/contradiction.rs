@@ -11,7 +11,7 @@
 
 use alloc::vec::Vec;
 
-use fp_model::{Layer, PacketLayout};
+use fp_model::PacketLayout;
 
 use super::policer::{Measured, WIDTH};
 use super::{Bounds, Charge, Discovered, Estimate, Look, is_offset, rate_of};
@@ -55,10 +55,7 @@ impl Look<'_> {
         let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
         let offset = Bounds { estimate, at_least: at_least - off, at_most: at_most + off };
         let fits = |bytes: i32| is_offset(&offset, bytes);
-        self.layers().into_iter().any(|(layer, bytes)| match layer {
-            Layer::L3 | Layer::L4 => fits(bytes),
-            Layer::L1 | Layer::L2 => tagged(bytes).any(fits),
-        })
+        self.offsets().any(|(_, bytes)| fits(bytes))
     }
 
     /// What no policer explains of the search and the trains behind it: of long frames, of short ones and of

@@ -366,8 +366,18 @@ impl<'a> Look<'a> {
         ]
     }
 
+    /// All that may be counted of a frame beside its length, with tags or labels that the network adds: what
+    /// counts packets does not count those.
+    fn offsets(&self) -> impl Iterator<Item = (Layer, i32)> {
+        self.layers().into_iter().flat_map(|(layer, bytes)| {
+            let most = if layer == Layer::L3 { 1 } else { usize::MAX };
+            contradiction::tagged(bytes).take(most).map(move |bytes| (layer, bytes))
+        })
+    }
+
     /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
-    /// cost the same bytes, `f·(L + o)`. The layer is known where one alone lies between the bounds.
+    /// cost the same bytes, `f·(L + o)`. The layer is known where it alone lies between the bounds, tags
+    /// counted that the network may add.
     fn charge(&self, short: (f64, Bounds), long: (f64, Bounds)) -> Charge {
         let offset = |short_s: f64, long_s: f64| {
             (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
@@ -377,9 +387,9 @@ impl<'a> Look<'a> {
             at_least: offset(short.1.at_most, long.1.at_least),
             at_most: offset(short.1.at_least, long.1.at_most),
         };
-        let mut fitting =
-            self.layers().into_iter().filter(|(_, bytes)| is_offset(&offset_bytes, *bytes));
-        let layer = fitting.next().filter(|_| fitting.next().is_none());
+        let fitting = || self.offsets().filter(|(_, bytes)| is_offset(&offset_bytes, *bytes));
+        let is_alone = |found: &(Layer, i32)| fitting().all(|(_, bytes)| bytes == found.1);
+        let layer = fitting().next().filter(is_alone);
         Charge { offset_bytes, layer }
     }
 }

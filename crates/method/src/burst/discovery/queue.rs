@@ -24,7 +24,7 @@ const LEAVE_LOSSY: f64 = 250.0;
 const LEAVE_S: f64 = 0.3;
 /// Frames that leave at once, at most, out of a line: one, and half of one for the error of times.
 const OF_A_LINE: f64 = 1.5;
-/// What lets frames go at once has done so in this share of a train.
+/// What lets frames go at once has done so in this share of a train, at the latest.
 const SURELY_QUEUED: f64 = 0.25;
 /// The longest that a trial waits for what it has queued.
 const QUEUED_MAX: Duration = Duration::from_secs(6);
@@ -239,8 +239,12 @@ impl Held {
 
     /// More goes at once than out of a line, certainly.
     fn has_bucket(&self) -> bool {
-        2.0 * self.frames.at_least - self.frames.estimate > OF_A_LINE
+        is_of_a_bucket(&self.frames)
     }
+}
+
+fn is_of_a_bucket(frames: &Bounds) -> bool {
+    2.0 * frames.at_least - frames.estimate > OF_A_LINE
 }
 
 /// Of frames in a second.
@@ -283,10 +287,18 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         let known = off + quiet.range * frames_s + chance + train.each;
         (count - middle - frames_s * (at - base)).abs() - known
     };
-    let surely_queued = |at: f64| at - base >= SURELY_QUEUED * (end - base);
-    let differs = all.iter().filter(|point| surely_queued(point.0)).map(differs);
+    let frames =
+        Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off };
+    // Behind a bucket frames wait as soon as more came than it can hold and has won since.
+    let passed = 1.0 - quiet.loss_at_most();
+    let rate_at_most = frames_s * (1.0 + error);
+    let emptied = is_of_a_bucket(&frames)
+        .then(|| train.outruns(frames.at_most / passed, rate_at_most / passed))
+        .flatten();
+    let queued_at = (base + SURELY_QUEUED * (end - base)).min(emptied.unwrap_or(end));
+    let differs = all.iter().filter(|point| point.0 >= queued_at).map(differs);
     let differs = differs.fold(0.0, f64::max);
-    if middle + off < 0.0 {
+    if frames.at_most < 0.0 {
         // Something waited before the first frame.
         return None;
     }
@@ -295,9 +307,9 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         frames_s: Bounds {
             estimate: frames_s,
             at_least: frames_s * (1.0 - error),
-            at_most: frames_s * (1.0 + error),
+            at_most: rate_at_most,
         },
-        frames: Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off },
+        frames,
         sent,
         lost: sent - arrived,
         offered,
@@ -360,8 +372,11 @@ fn rate_of(points: &[(f64, f64)], quiet: &Quiet) -> Option<(f64, f64)> {
     let frames_s = slope(points)?;
     let (first, last) = points.first().zip(points.last())?;
     let counted = last.1 - first.1;
-    let certain = if quiet.lost > 0.0 { 1.0 } else { 0.0 };
-    let chance = libm::sqrt(quiet.loss_at_most() * quiet.spread() * counted + certain);
+    // Where none was lost the points would wander that losses put off.
+    let chance = match quiet.lost > 0.0 {
+        true => libm::sqrt(quiet.loss_at_most() * quiet.spread() * counted + 1.0),
+        false => 0.0,
+    };
     let jitter = 2.0 * quiet.range * frames_s / libm::sqrt(points.len() as f64);
     Some((frames_s, (0.5 + 2.0 * chance + jitter) / (frames_s * (last.0 - first.0))))
 }

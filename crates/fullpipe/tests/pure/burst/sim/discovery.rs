@@ -127,18 +127,20 @@ proptest! {
     #[test]
     fn any_policer_is_found(
         cbs in 8_000_f64.ln()..1_000_000_f64.ln(), cir in 1e6_f64.ln()..500e6_f64.ln(),
-        charge in prop::sample::select(CHARGES.to_vec()),
+        charge in prop::sample::select(CHARGES.to_vec()), vlan_tags in 0..3_u8,
     ) {
         let (cbs_bytes, cir) = (cbs.exp() as u64, Rate::bps(cir.exp() as u64));
-        let (charge, layer_and_offset) = charge;
+        let (charge, (layer, offset_bytes)) = charge;
+        // What counts packets does not count what tags them.
+        let tags_bytes = if layer == Layer::L3 { 0 } else { 4 * i32::from(vlan_tags) };
         let police = PoliceSpec { charge, ..PoliceSpec::single_bucket(cir, cbs_bytes) };
-        let (found, took_s) =
-            discover_in(&path(LinkSpec { police: Some(police), ..port(Rate::mbps(1000)) }));
+        let link = LinkSpec { police: Some(police), vlan_tags, ..port(Rate::mbps(1000)) };
+        let (found, took_s) = discover_in(&path(link));
         let Discovered::Policer { cir_bps, cbs_bytes: cbs, charge, excess, .. } = &found.found else {
             return Err(TestCaseError::fail(format!("{found:?}")));
         };
         prop_assert_eq!(excess, &None);
-        prop_assert_eq!(charge.layer, Some(layer_and_offset), "{:?}", found);
+        prop_assert_eq!(charge.layer, Some((layer, offset_bytes + tags_bytes)), "{:?}", found);
         prop_assert!(off_percent(cir_bps.estimate, cir.as_bps() as f64).abs() < 0.5, "{found:?}");
         prop_assert!(off_percent(cbs.estimate, cbs_bytes as f64).abs() < 3.0, "{found:?}");
         prop_assert!(took_s < path_time_at_most(cir, cbs_bytes), "{took_s} {found:?}");
