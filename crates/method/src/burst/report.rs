@@ -250,8 +250,7 @@ impl Discovered {
 pub struct Charge {
     /// As measured by frames of two lengths.
     pub offset_bytes: Bounds,
-    /// The known way of counting that fits, with the offset it has, tags and labels that the network adds
-    /// among it.
+    /// The known way of counting that fits, with the offset it has.
     pub layer: Option<(Layer, i32)>,
 }
 

@@ -5,7 +5,7 @@ use fp_method::burst::{
     SecondBucket, Step,
 };
 use fp_method::{Bounds, signed};
-use fp_model::{Direction, Layer, PacketLayout, Rate};
+use fp_model::{Direction, Layer, Rate};
 
 use super::path::path_mtu;
 use super::{between, duration, grouped, line, mark, rate, unknown};
@@ -240,18 +240,9 @@ pub(super) fn bytes_between(bounds: &Bounds) -> String {
 /// What a frame costs, in words.
 fn counted(charge: &Charge) -> String {
     let Bounds { at_least, at_most, .. } = charge.offset_bytes;
-    let tagged = |bytes: i32| match bytes {
-        0 => String::new(),
-        _ => format!(" and {bytes} bytes of tags or labels that the network adds"),
-    };
     match charge.layer {
-        Some((Layer::L1, bytes)) => {
-            let tags_bytes = bytes - PacketLayout::ETHERNET_L1_OVERHEAD as i32;
-            format!("counted on the line (l1){}", tagged(tags_bytes))
-        }
-        Some((Layer::L2, bytes @ 0..)) => {
-            format!("counted in frames with FCS (l2){}", tagged(bytes))
-        }
+        Some((Layer::L1, _)) => String::from("counted on the line (l1)"),
+        Some((Layer::L2, 0)) => String::from("counted in frames with FCS (l2)"),
         Some((Layer::L2, _)) => String::from("counted in frames without FCS"),
         Some((Layer::L3 | Layer::L4, _)) => String::from("counted in IP packets (l3)"),
         None if at_most.is_infinite() => {
@@ -259,7 +250,7 @@ fn counted(charge: &Charge) -> String {
         }
         None => {
             let [least, most] = [at_least, at_most].map(|bytes| signed(bytes, 1));
-            format!("if counted in frames with FCS (l2), not known to {least} … {most} bytes each")
+            format!("as frames with FCS (l2), though {least} … {most} bytes more of each count")
         }
     }
 }

@@ -389,7 +389,9 @@ impl<'a> Look<'a> {
         };
         let fitting = || self.offsets().filter(|(_, bytes)| is_offset(&offset_bytes, *bytes));
         let is_alone = |found: &(Layer, i32)| fitting().all(|(_, bytes)| bytes == found.1);
-        let layer = fitting().next().filter(is_alone);
+        // A host that was held up may make one of the lengths seem slower: that looks like a tag, too.
+        let is_plain = |found: &(Layer, i32)| self.layers().contains(found);
+        let layer = fitting().next().filter(is_alone).filter(is_plain);
         Charge { offset_bytes, layer }
     }
 }
