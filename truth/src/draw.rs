@@ -129,14 +129,17 @@ impl Frame {
         self.interface_mtu + 18
     }
 
+    /// Of a link that limits nothing, where interfaces carry more than Ethernet's.
+    fn interface_mtu(&self) -> Option<MtuSpec> {
+        let mtu = MtuSpec { bytes: self.interface_mtu, too_big: TooBigAnswer::Icmp };
+        (self.interface_mtu > ETHERNET_MTU_BYTES).then_some(mtu)
+    }
+
     /// One link of each direction carries no more than the path; all others as much as interfaces.
     fn limit(&self, dice: &mut Dice, ways: [&mut Vec<LinkSpec>; 2]) {
         let place = dice.unit();
         for links in ways {
-            if self.interface_mtu > ETHERNET_MTU_BYTES {
-                let mtu = MtuSpec { bytes: self.interface_mtu, too_big: TooBigAnswer::Icmp };
-                links.iter_mut().for_each(|link| link.mtu = Some(mtu));
-            }
+            links.iter_mut().for_each(|link| link.mtu = self.interface_mtu());
             if self.path_mtu < self.interface_mtu {
                 let at = (place * links.len() as f64) as usize;
                 links[at].mtu = Some(MtuSpec { bytes: self.path_mtu, too_big: self.too_big });

@@ -25,11 +25,11 @@
 //! fast as the port lets them, is a right answer beside the CIR.
 //!
 //! **A bucket behind a line** that is no faster than the bucket refills is never empty: nothing can be
-//! said of it, and a method that names one has invented it. **Of two buckets in a row** a burst meets the
-//! smaller one's end first, and a slower train that of the one that limits: both depths are right. **A bucket in front of a slower line** drops
+//! said of it, and a method that names one has invented it. **A bucket in front of a slower line** drops
 //! what comes faster than it refills, although the line behind it is the limit: naming the line is a
 //! right answer, and so is naming the bucket as it is, but not a bucket that refills at the line's
-//! rate.
+//! rate. **Of two buckets in a row** a burst empties the smaller one first, and a slower train empties the
+//! one that limits: both depths are right.
 
 mod transfers;
 
@@ -50,7 +50,7 @@ pub(crate) const FRAMING_BYTES: u32 = 18;
 /// Preamble, start delimiter and gap, which a line carries beside each frame.
 const ON_THE_LINE_BYTES: i32 = 20;
 /// Of a VLAN tag.
-const TAG_BYTES: i32 = 4;
+pub(crate) const TAG_BYTES: i32 = 4;
 /// What Ethernet's interfaces carry, and those of the ends unless a link carries more.
 pub(crate) const ETHERNET_MTU_BYTES: u32 = 1500;
 /// Of the simulator's hosts, where the path begins with no line of its own.
@@ -157,11 +157,11 @@ impl DirectionFacts {
         let (queue_s, has_codel) = queue(element, *frames_s, frame_bytes);
         let left = stages.iter().map(Stage::left).fold(f64::INFINITY, f64::min) / frames_s;
         let is_bunched = |stage: &Stage<'_>| stage.drops_bunches_of(*frames_s, frame_bytes);
-        let others_policers = stages.iter().enumerate().filter(|(place, _)| *place != limit);
-        let mut others_policers =
-            others_policers.filter(|(_, stage)| stage.element.kind() == Some(Kind::Policer));
-        // What drops of each bunch and is not the limit lets any share of it through.
-        let left = if others_policers.any(|(_, stage)| is_bunched(stage)) { 0.0 } else { left };
+        // A policer that drops some of each bunch and is not the limit lets any share of it through.
+        let drops_beside = |(place, stage): (usize, &Stage<'_>)| {
+            place != limit && stage.element.kind() == Some(Kind::Policer) && is_bunched(stage)
+        };
+        let left = if stages.iter().enumerate().any(drops_beside) { 0.0 } else { left };
         Self {
             frame_bytes,
             frames_s: *frames_s,
@@ -305,9 +305,7 @@ impl Element<'_> {
             Self::Chance => 0,
         }
     }
-}
 
-impl Element<'_> {
     const fn released_bytes(&self) -> f64 {
         match self {
             Self::Shaper { burst_bytes, .. } => *burst_bytes,
@@ -353,37 +351,37 @@ fn stages(links: &[LinkSpec], shapers_offset_bytes: i32, frame_bytes: u32) -> Ve
         stages.push(Stage { element, frames_s, share_before, passes, crossing, uneven_s });
         share *= passes;
     };
+    let in_frames = |bps: f64, offset: i32| bps / (8.0 * charged(frame_bytes, offset));
     if links.first().is_none_or(|link| link.line_rate.is_none()) {
         let queue = QueueSpec { limit: QueueLimit::Bytes(u64::MAX), aqm: Aqm::Fifo };
         let offset_bytes = ON_THE_LINE_BYTES;
-        let frames_s = HOST_L1_BPS / (8.0 * charged(frame_bytes, offset_bytes));
+        let frames_s = in_frames(HOST_L1_BPS, offset_bytes);
         add(Element::Line { queue, offset_bytes, is_host: true }, frames_s, 1.0, 0.0);
     }
     for link in links {
         let tags_bytes = TAG_BYTES * i32::from(link.vlan_tags);
         let crossing = |offset: i32| {
             let taken = link.cross.iter().map(|cross| most_bps(cross, offset));
-            taken.sum::<f64>() / (8.0 * charged(frame_bytes, offset))
+            in_frames(taken.sum(), offset)
         };
         if let Some(rate) = link.line_rate {
             let queue = link.queue.unwrap_or_default();
             let offset_bytes = ON_THE_LINE_BYTES + tags_bytes;
-            let frames_s = bps(rate) / (8.0 * charged(frame_bytes, offset_bytes));
             let element = Element::Line { queue, offset_bytes, is_host: false };
-            add(element, frames_s, 1.0, crossing(offset_bytes));
+            add(element, in_frames(bps(rate), offset_bytes), 1.0, crossing(offset_bytes));
         }
         if let Some(police) = &link.police {
             let rate = bps(police.profile.cir_l2) + bps(police.profile.eir_l2);
             let offset_bytes = policers_offset_bytes(police.charge, tags_bytes);
-            let frames_s = rate / (8.0 * charged(frame_bytes, offset_bytes));
-            add(Element::Police { police, offset_bytes }, frames_s, 1.0, crossing(offset_bytes));
+            let element = Element::Police { police, offset_bytes };
+            add(element, in_frames(rate, offset_bytes), 1.0, crossing(offset_bytes));
         }
         add(Element::Chance, f64::INFINITY, 1.0 - loss(link), 0.0);
         let copies = link.duplicate.map_or(0.0, |share| share.as_f64());
         add(Element::Chance, f64::INFINITY, 1.0 + copies, 0.0);
         if let Some(shape) = &link.shape {
             let (offset_bytes, queue) = (shapers_offset_bytes + tags_bytes, shape.queue);
-            let frames_s = bps(shape.rate) / (8.0 * charged(frame_bytes, offset_bytes));
+            let frames_s = in_frames(bps(shape.rate), offset_bytes);
             let burst_bytes = shape.burst_bytes as f64;
             let element = Element::Shaper { burst_bytes, queue, offset_bytes };
             add(element, frames_s, 1.0, crossing(offset_bytes));

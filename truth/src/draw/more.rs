@@ -1,20 +1,19 @@
 //! Elements that some networks have beside those of their shape, so that two that limit meet.
 
-use std::time::Duration;
-
 use fp_model::Rate;
 use fp_net::meter::Coupling;
-use fp_net::path::{LinkSpec, MtuSpec, TooBigAnswer};
+use fp_net::path::LinkSpec;
 
-use super::{Dice, ETHERNET_MTU_BYTES, Frame, Parts};
+use super::{Dice, Frame, Parts};
+use crate::facts::TAG_BYTES;
 
 #[derive(Clone, Copy, Debug)]
 enum Element {
     Policer,
     Shaper,
-    /// That every frame bears on one of the links.
+    /// VLAN tags, which one of the links adds to every frame.
     Tags,
-    /// Of the two buckets of each policer that has them.
+    /// The CIR's overflow goes to the second bucket, in policers that have two.
     Coupling,
 }
 
@@ -44,10 +43,7 @@ pub(super) fn add(dice: &mut Dice, frame: &Frame, ways: [(&mut Vec<LinkSpec>, f6
 
 /// A link that takes no time, behind the sender's own or at the end.
 fn put(links: &mut Vec<LinkSpec>, is_first: bool, frame: &Frame, set: impl Fn(&mut LinkSpec)) {
-    let bytes = frame.interface_mtu;
-    let mtu = MtuSpec { bytes, too_big: TooBigAnswer::Icmp };
-    let mtu = (bytes > ETHERNET_MTU_BYTES).then_some(mtu);
-    let mut link = LinkSpec { mtu, delay: Duration::ZERO, ..LinkSpec::default() };
+    let mut link = LinkSpec { mtu: frame.interface_mtu(), ..LinkSpec::default() };
     set(&mut link);
     let place = if is_first { 1 } else { links.len() };
     links.insert(place, link);
@@ -55,7 +51,7 @@ fn put(links: &mut Vec<LinkSpec>, is_first: bool, frame: &Frame, set: impl Fn(&m
 
 /// A bucket keeps room for the longest frame.
 fn tag(link: &mut LinkSpec, tags: u8) {
-    let bytes = 4 * u64::from(tags);
+    let bytes = TAG_BYTES as u64 * u64::from(tags);
     link.vlan_tags = tags;
     if let Some(police) = &mut link.police {
         police.profile.cbs_bytes += bytes;

@@ -28,9 +28,9 @@ const ASKED: f64 = 0.95;
 /// way has room for them as well. Directions of more
 /// than 1:10 are left out, where acknowledgements alone may fill the slower one.
 ///
-/// *It fails* where single frames are lost at random so often that even three times the mean window
-/// of RFC 9438 section 5, CUBIC's or Reno's, whichever is larger, carries less than is asked, and a
-/// trial of 2 s meets at least 100 such losses: then it cannot be luck.
+/// *It fails* where random loss of single frames keeps the windows too small: three times the mean window
+/// of RFC 9438 section 5 (CUBIC's or Reno's, whichever is larger) still carries less than is asked. A trial of
+/// 2 s must meet at least 100 losses, so that its failure is no chance.
 pub(super) fn passes(network: &Network, ways: [&DirectionFacts; 2], rtt_s: f64) -> Option<bool> {
     if network.trouble.is_some() || ways.iter().any(|way| way.is_crossed) {
         return None;

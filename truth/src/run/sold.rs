@@ -99,11 +99,11 @@ mod tests {
 
     /// 40 Mbit/s and 121,440 bytes, 80 full frames, behind 1 Gbit/s.
     const BUCKET: Bucket = Bucket {
-        least_bytes: 121_440.0,
         cir_bps: 40e6,
         cbs_bytes: 121_440.0,
         eir_bps: 0.0,
         ebs_bytes: 0.0,
+        least_bytes: 121_440.0,
         offset_bytes: 0,
         is_marked: false,
         fed_frames_s: 81_274.4,

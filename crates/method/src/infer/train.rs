@@ -186,16 +186,13 @@ impl Train {
     /// the first one.
     pub(crate) fn outruns(&self, frames: f64, frames_s: f64) -> Option<f64> {
         let mut sent = 0.0;
-        let mut left = self.slices.iter().filter_map(|slice| {
+        self.slices.iter().find_map(|slice| {
             let before = sent;
             sent += slice.frames;
-            (slice.arrived > 0.0).then_some((
-                before,
-                slice.arrived_at - slice.delay,
-                slice.arrived_at,
-            ))
-        });
-        left.find(|(sent, at, _)| *sent > frames + frames_s * at).map(|(.., arrived_at)| arrived_at)
+            let left_at = slice.arrived_at - slice.delay;
+            let is_outrun = slice.arrived > 0.0 && before > frames + frames_s * left_at;
+            is_outrun.then_some(slice.arrived_at)
+        })
     }
 
     /// When the first frame left, and how long the frames of some slices were under way in the mean.

@@ -55,7 +55,7 @@ impl Look<'_> {
         let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
         let offset = Bounds { estimate, at_least: at_least - off, at_most: at_most + off };
         let fits = |bytes: i32| is_offset(&offset, bytes);
-        self.offsets().any(|(_, bytes)| fits(bytes))
+        self.offsets().any(fits)
     }
 
     /// What no policer explains of the search and the trains behind it: of long frames, of short ones and of

@@ -368,16 +368,16 @@ impl<'a> Look<'a> {
 
     /// All that may be counted of a frame beside its length, with tags or labels that the network adds: what
     /// counts packets does not count those.
-    fn offsets(&self) -> impl Iterator<Item = (Layer, i32)> {
+    fn offsets(&self) -> impl Iterator<Item = i32> {
         self.layers().into_iter().flat_map(|(layer, bytes)| {
-            let most = if layer == Layer::L3 { 1 } else { usize::MAX };
-            contradiction::tagged(bytes).take(most).map(move |bytes| (layer, bytes))
+            contradiction::tagged(bytes).take(if layer == Layer::L3 { 1 } else { usize::MAX })
         })
     }
 
     /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
-    /// cost the same bytes, `f·(L + o)`. The layer is known where it alone lies between the bounds, tags
-    /// counted that the network may add.
+    /// cost the same bytes, `f·(L + o)`. The layer is known where it alone lies between the bounds, also
+    /// beside those of tags that the network may add. Tags themselves are not told: a host that was held up
+    /// may make one of the lengths seem slower, which looks like a tag.
     fn charge(&self, short: (f64, Bounds), long: (f64, Bounds)) -> Charge {
         let offset = |short_s: f64, long_s: f64| {
             (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
@@ -387,11 +387,11 @@ impl<'a> Look<'a> {
             at_least: offset(short.1.at_most, long.1.at_least),
             at_most: offset(short.1.at_least, long.1.at_most),
         };
-        let fitting = || self.offsets().filter(|(_, bytes)| is_offset(&offset_bytes, *bytes));
-        let is_alone = |found: &(Layer, i32)| fitting().all(|(_, bytes)| bytes == found.1);
-        // A host that was held up may make one of the lengths seem slower: that looks like a tag, too.
-        let is_plain = |found: &(Layer, i32)| self.layers().contains(found);
-        let layer = fitting().next().filter(is_alone).filter(is_plain);
+        let fits = |bytes: i32| is_offset(&offset_bytes, bytes);
+        let is_alone =
+            |of: i32| self.offsets().filter(|bytes| fits(*bytes)).all(|bytes| bytes == of);
+        let mut layers = self.layers().into_iter();
+        let layer = layers.find(|(_, bytes)| fits(*bytes) && is_alone(*bytes));
         Charge { offset_bytes, layer }
     }
 }

@@ -292,9 +292,9 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
     // Behind a bucket frames wait as soon as more came than it can hold and has won since.
     let passed = 1.0 - quiet.loss_at_most();
     let rate_at_most = frames_s * (1.0 + error);
-    let emptied = is_of_a_bucket(&frames)
-        .then(|| train.outruns(frames.at_most / passed, rate_at_most / passed))
-        .flatten();
+    let emptied = Some(frames)
+        .filter(is_of_a_bucket)
+        .and_then(|frames| train.outruns(frames.at_most / passed, rate_at_most / passed));
     let queued_at = (base + SURELY_QUEUED * (end - base)).min(emptied.unwrap_or(end));
     let differs = all.iter().filter(|point| point.0 >= queued_at).map(differs);
     let differs = differs.fold(0.0, f64::max);
