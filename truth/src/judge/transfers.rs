@@ -171,8 +171,11 @@ fn transfer(facts: &Facts, step: &Value) -> Vec<Figure> {
     let most = truth * way.right[1] + forgiven;
     let possible = Right { truth, from: 0.0, to: most, grain: 0.0 };
     let possible = possible.judged("throughput", carried).bound();
-    let ideal = Right::within(truth, way.right).judged("ideal", ideal).aside();
-    vec![possible.about(text(step, "/direction")), ideal.about(text(step, "/direction"))]
+    // Whoever writes a window and waits for its acknowledgement carries less at best.
+    let ideal = (text(step, "/sender") == "bulk")
+        .then(|| Right::within(truth, way.right).judged("ideal", ideal).aside());
+    let figures = core::iter::once(possible).chain(ideal);
+    figures.map(|figure| figure.about(text(step, "/direction"))).collect()
 }
 
 fn transfer_s(step: &Value) -> Option<f64> {
