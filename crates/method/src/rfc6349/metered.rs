@@ -11,7 +11,7 @@ use super::ideal::{self, BurstSender, Link, SEGMENTS_PER_ACK};
 use super::steady::{self, Mean, Settled, Steady};
 use super::throughput::Offer;
 use super::windows::{Fill, Path, queues};
-use super::{Connection, Judged, LimitKind, Plan, Role, TcpStep};
+use super::{Bottleneck, Connection, Judged, LimitKind, Plan, Role, TcpStep};
 use crate::bounds::Bounds;
 use crate::tcp_rules::{cubic_epoch, reno_epoch};
 use crate::{Bytes, metrics};
@@ -173,6 +173,7 @@ impl<'a> Seen<'a> {
             windows_l4,
             assured_l4,
             possible_l4: self.carried(place, flow.segment, |burst| burst.at_most).max(ideal),
+            ideal_l4_bounds: self.bounds_of(ideal),
             sold_l4: self.sold(place, ideal),
             needed_cbs_bytes: self.needed_cbs(flow),
             even_l4: self.even(place, flow.segment),
@@ -202,6 +203,19 @@ impl<'a> Seen<'a> {
         };
         // Pacing that nobody asked for is the tester's way to fill a path, no limit of it.
         carried.min(self.plan.pacing.map_or(Rate::bps(u64::MAX), |_| flow.fill.most()))
+    }
+
+    /// The ideal is known no better than the bottlenecks of the directions that are loaded.
+    fn bounds_of(&self, ideal: Rate) -> (Rate, Option<Rate>) {
+        let limits = || self.flows.iter().map(|flow| self.path.limits.of(flow.fill.direction));
+        let part = |of: &Bottleneck, rate: Rate| {
+            rate.as_bps() as f64 / of.limit.rate.as_bps().max(1) as f64
+        };
+        let least = limits().map(|limit| part(limit, limit.at_least)).fold(1.0, f64::min);
+        let most = limits().map(|limit| limit.at_most.map(|most| part(limit, most)));
+        let most = most.collect::<Option<Vec<f64>>>();
+        let most = most.map(|parts| parts.into_iter().fold(1.0, f64::max));
+        (ideal.scaled(least), most.map(|part| ideal.scaled(part)))
     }
 
     fn needed_cbs(&self, flow: &Flow<'_>) -> Option<u64> {

@@ -210,6 +210,9 @@ pub struct Judged {
     pub assured_l4: Rate,
     /// The ideal if as much passes at once as may.
     pub possible_l4: Rate,
+    /// Between these lies the ideal, as far as the bottleneck is known: at most `None` where nothing bounds
+    /// that.
+    pub ideal_l4_bounds: (Rate, Option<Rate>),
     /// The payload rate of this trial on a path of the rate that was sold; above the ideal if the path
     /// carries less than was sold. `None` if no rate was given.
     pub sold_l4: Option<Rate>,

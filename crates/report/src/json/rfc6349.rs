@@ -81,6 +81,8 @@ fn tcp(step: &TcpStep) -> Value {
         "sold_bps": step.judged.sold_l4.map(|rate| rate.as_bps()),
         "needed_cbs_bytes": step.judged.needed_cbs_bytes,
         "ideal_bps": step.ideal_l4.as_bps(),
+        "ideal_bps_at_least": step.judged.ideal_l4_bounds.0.as_bps(),
+        "ideal_bps_at_most": step.judged.ideal_l4_bounds.1.map(Rate::as_bps),
         "ideal_windows_bps": step.judged.windows_l4.as_bps(),
         "ideal_even_bps": step.judged.even_l4.map(|rate| rate.as_bps()),
         "ideal_rfc6349_bps": step.ideal_strict_l4.as_bps(),

@@ -66,6 +66,7 @@ fn tcp(share_percent: f64) -> TcpStep {
             throughput_l4_bounds: None,
             windows_l4: Rate::mbps(38),
             possible_l4: Rate::mbps(38),
+            ideal_l4_bounds: (Rate::mbps(38), Some(Rate::mbps(38))),
             assured_l4: Rate::mbps(38),
             even_l4: None,
             share_percent_bounds: Some([share_percent, share_percent]),
