@@ -161,12 +161,20 @@ impl PolicingStep {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discovery {
     pub direction: Direction,
-    /// How fast the line in front of it sends; `None` where no frames showed that.
-    pub line_l1: Option<Rate>,
+    /// How fast the line in front of it sends, of layer 1; `None` where no frames showed that, and at least zero
+    /// where frames that followed each other did.
+    pub line_l1_bps: Option<Bounds>,
     pub found: Discovered,
     pub trials: u32,
     /// How long frames were sent.
     pub sending: Duration,
+}
+
+impl Discovery {
+    /// How fast the line in front of it sends, in all likelihood.
+    pub fn line_l1(&self) -> Option<Rate> {
+        self.line_l1_bps.map(|line| Rate::bps(line.estimate as u64))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -27,6 +27,8 @@ pub(crate) const FINE: f64 = 1.08;
 const EARNS: f64 = 2.0;
 /// Two standard errors hold the truth in 95 of 100 cases.
 const COVERS: f64 = 2.0;
+/// A frame more or less at each end of a count.
+const COUNTED: f64 = 2.0;
 /// A loss by few frames is never known to a share of itself that matters, so that all that guards its interval
 /// is its width in standard errors: one of a thousand is outside by chance.
 const LOSS_COVERS: f64 = 3.3;
@@ -91,18 +93,55 @@ pub(crate) struct Estimate {
 }
 
 impl Train {
-    /// The rate of a range whose halves, both, certainly came at less: a burst of losses takes from one.
+    /// The rate of a range that certainly came at less, as each of its halves seems to: a burst of losses takes
+    /// from one.
     pub(crate) fn fell(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> Option<f64> {
-        let middle = usize::midpoint(of.start, of.end);
-        let mut halves = [of.start..middle, middle..of.end].into_iter();
-        halves.all(|half| self.came_slower(half, found, quiet)).then(|| self.through(of).bps)
+        let seems = |half: Range<usize>| self.is_slower(1.0, half, found, quiet);
+        let fell = halves(&of).into_iter().all(seems) && self.came_slower(of.clone(), found, quiet);
+        fell.then(|| self.through(of).bps)
     }
 
     /// Whether a range certainly came at less than what was found.
     pub(crate) fn came_slower(&self, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> bool {
+        self.is_slower(CERTAIN, of, found, quiet)
+    }
+
+    /// The same by this number of standard errors.
+    fn is_slower(&self, by: f64, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> bool {
         let through = self.through(of);
-        let resolution = (CERTAIN * quiet.error_of(&through)).max(0.006);
+        let resolution = (by * quiet.error_of(&through)).max(0.006);
         through.bps < found.at_least * (1.0 - resolution)
+    }
+
+    /// What something in front of a queue lets pass of a range behind an overload, the first part of a train. In
+    /// both halves frames are lost while the queue empties: one that is full loses them, and does not empty. Active
+    /// queue management does both, and let another rate pass of the overload.
+    pub(crate) fn passes_in_front(&self, of: Range<usize>, quiet: &Quiet) -> Option<f64> {
+        let loses = |half: Range<usize>| !self.loses_as(quiet, half);
+        if !halves(&of).into_iter().all(loses) || !self.empties(of.clone()) {
+            return None;
+        }
+        let passes = |of: &Range<usize>| {
+            let by_chance = libm::sqrt(self.frames(of.clone()) * quiet.loss() * quiet.spread());
+            let off = COUNTED + CERTAIN * by_chance;
+            let [least, bits, most] =
+                [-off, 0.0, off].map(|off| (self.arrived(of.clone()) + off) * self.frame_bits);
+            Bounds { estimate: bits, at_least: least, at_most: most }
+                .scaled(1.0 / self.lasts(of.clone()))
+        };
+        let (overload, rate) = (self.refused(self.step(0), quiet), passes(&of));
+        let is_the_same = overload.is_none_or(|overload| {
+            let then = passes(&overload);
+            then.at_least <= rate.at_most && rate.at_least <= then.at_most
+        });
+        is_the_same.then_some(rate.estimate)
+    }
+
+    /// The rest of a range from where more is missing of it than is lost at any rate.
+    fn refused(&self, of: Range<usize>, quiet: &Quiet) -> Option<Range<usize>> {
+        let is_refused = |at: &usize| !self.loses_as(quiet, of.start..at + 1);
+        let first = of.clone().find(is_refused)?;
+        Some(first..of.end)
     }
 
     /// Whether no more of a range was lost than is lost at any rate.
@@ -122,6 +161,11 @@ impl Train {
         let grown = self.delay(of).map_or(0.0, |delay| delay.mean - quiet.delay.mean);
         Duration::from_secs_f64(grown.max(0.0))
     }
+}
+
+fn halves(of: &Range<usize>) -> [Range<usize>; 2] {
+    let middle = usize::midpoint(of.start, of.end);
+    [of.start..middle, middle..of.end]
 }
 
 impl Quiet {

@@ -278,6 +278,10 @@ impl<'a> Finder<'a> {
                     (hunt.drain, hunt.known, hunt.quiet) = (self.search.empties, None, None);
                     return Ok(false);
                 }
+                Held::DropsInFront { rate } => {
+                    *over = Overload { offered: found.at_most, rate, ..*over };
+                    hunt.known = None;
+                }
             }
             return Ok(true);
         } else if !found.too_slow && !found.falling || self.is_a_start(found) {
@@ -520,14 +524,13 @@ impl<'a> Finder<'a> {
         leaves.saturating_sub(given)
     }
 
-    /// Frames at one rate, for so long; what they queue takes no longer than `queued`.
-    pub(crate) fn overload(
+    /// Frames at these rates, each for its time; what they queue takes no longer than `queued`.
+    pub(crate) fn overload<const N: usize>(
         &mut self,
-        bps: f64,
-        lasts: Duration,
+        parts: [(f64, Duration); N],
         queued: Duration,
     ) -> Result<Train, Abort> {
-        let steps = [PaceStep { rate: whole(bps), lasts }];
+        let steps = parts.map(|(bps, lasts)| PaceStep { rate: whole(bps), lasts });
         let stream = self.sound(&steps, queued, "queue")?;
         self.told(&stream, &steps)
     }

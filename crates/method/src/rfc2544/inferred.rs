@@ -170,7 +170,7 @@ fn found(discovery: &Discovery, said: &Limits, frame_bytes: f64) -> Found {
     if matches!(said, Limits::NotReached(..)) {
         return Found::Nothing;
     }
-    let line_l1 = discovery.line_l1;
+    let line_l1 = discovery.line_l1();
     let limit = |kind, bps: &Bounds, charge: &Charge, held| {
         let frames_s = bps.scaled(1.0 / (8.0 * charge.charged(frame_bytes)));
         let offset_bytes = charge.offset();

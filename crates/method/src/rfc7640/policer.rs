@@ -235,7 +235,7 @@ impl Looked {
         Ok(Self {
             depth: found.found.depth_l2(f64::from(frame_bytes)),
             loses_nothing: matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0),
-            line_l2: found.line_l1.map(at_l2),
+            line_l2: found.line_l1().map(at_l2),
         })
     }
 }

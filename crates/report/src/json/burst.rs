@@ -116,10 +116,10 @@ fn discovery(step: &Discovery) -> Value {
     let mut fields = json!({
         "name": "discovery",
         "direction": step.direction,
-        "line_rate_l1_bps": step.line_l1.map(fp_model::Rate::as_bps),
         "trials": step.trials,
         "sending_s": step.sending.as_secs_f64(),
     });
+    add(&mut fields, bounds("line_rate_l1_bps", step.line_l1_bps.as_ref()));
     add(&mut fields, found(&step.found));
     fields
 }

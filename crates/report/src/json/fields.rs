@@ -116,7 +116,7 @@ const TCP: StepFields = StepFields {
         window_effective_bytes bdp_bytes sender congestion_control mss_bytes paced_bps good_bytes \
         transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
         throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
-        ideal_bps sold_bps needed_cbs_bytes ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \
+        ideal_bps ideal_bps_at_least ideal_bps_at_most sold_bps needed_cbs_bytes ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \
         efficiency_percent buffer_delay_percent buffer_delay_ms buffer_delay_grade rtt_mean_ms",
     inside: &[
         ("series.N", SLOT),
@@ -262,7 +262,7 @@ const POLICING: StepFields = StepFields {
 
 const DISCOVERY: StepFields = StepFields {
     step: "discovery",
-    own: "direction line_rate_l1_bps trials sending_s found sent_bytes loss_percent \
+    own: "direction line_rate_l1_bps line_rate_l1_bps_at_least line_rate_l1_bps_at_most trials sending_s found sent_bytes loss_percent \
         loss_percent_at_least loss_percent_at_most loss_counted_frames marked_dscp.N \
         excess_shown_from_cbs_bytes excess_shown_filled_within_ms cir_bps cir_bps_at_least \
         cir_bps_at_most cbs_bytes cbs_bytes_at_least cbs_bytes_at_most rate_bps \

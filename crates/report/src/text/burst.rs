@@ -143,11 +143,16 @@ pub(crate) fn lost(percent: f64, within: Option<Bounds>, of_frames: Option<f64>)
 }
 
 fn discovery(out: &mut String, step: &Discovery) {
-    let Discovery { direction, found, line_l1, .. } = step;
+    let Discovery { direction, found, line_l1_bps, .. } = step;
     let mut say = |name: &str, text: String| {
         line(out, &format!("{name:<15} {direction:<9} {text}"));
     };
-    say("line", line_l1.map_or_else(unknown, |line| format!("{} (l1)", rate(line))));
+    let line_between = |line: &Bounds| match line.at_least > 0.0 {
+        true => rate_between(line),
+        false => rate(Rate::bps(line.estimate as u64)),
+    };
+    let line_l1 = line_l1_bps.as_ref().map(|line| format!("{} (l1)", line_between(line)));
+    say("line", line_l1.unwrap_or_else(unknown));
     match found {
         Discovered::NoPolicer { sent_bytes, loss } => {
             let sent = grouped(*sent_bytes);

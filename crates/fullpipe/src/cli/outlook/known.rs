@@ -270,7 +270,7 @@ fn of_bursts(plan: &burst::Plan, steps: &[burst::Step], towards: Direction) -> O
             limit(rate_bps.estimate, Kind::Queue { delay: *delay })
         }
         Discovered::NoPolicer { .. } | Discovered::Unknown { .. } => {
-            Limit { rate: look.line_l1.unwrap_or_default(), ..Limit::default() }
+            Limit { rate: look.line_l1().unwrap_or_default(), ..Limit::default() }
         }
     })
 }

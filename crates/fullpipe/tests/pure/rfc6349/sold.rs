@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fp_method::rfc6349::{self, Bottleneck, LimitKind, Plan, Report, Step};
 use fp_method::verdict::Status;
-use fp_model::{Family, Layer, LayeredRate, Rate};
+use fp_model::{Dscp, Family, Layer, LayeredRate, Rate};
 use fp_net::path::{
     Aqm, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ShapeSpec,
 };
@@ -275,9 +275,12 @@ fn a_policer_whose_bucket_hides_it_behind_a_slow_line_is_no_queue() {
 /// A line behind the policer is the limit while the bucket pays, and its queue empties when it no longer does.
 #[test]
 fn a_policer_in_front_of_a_line_hardly_faster_is_found() {
-    for (first_kbps, cir_kbps, cbs_bytes, line_kbps, packets) in
-        [(10_000, 5_987, 204_659, 6_983, 49), (100_000, 30_000, 2_000_000, 36_000, 200)]
-    {
+    for (first_kbps, cir_kbps, cbs_bytes, line_kbps, packets) in [
+        (10_000, 5_987, 204_659, 6_983, 49),
+        (100_000, 30_000, 2_000_000, 36_000, 200),
+        // What waits in the line's queue lasts longer than the test looks: frames are lost while it empties.
+        (1_000_000, 1_666, 230_239, 1_908, 201),
+    ] {
         let queued = |kbps: u64, packets| LinkSpec {
             line_rate: Some(Rate::bps(1000 * kbps)),
             queue: Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::Fifo }),
@@ -303,6 +306,38 @@ fn a_policer_in_front_of_a_line_hardly_faster_is_found() {
             assert!((l2 / truth - 1.0).abs() < 0.01, "{l2} of {truth}: {limit:?}");
             assert_ne!(limit.kind, LimitKind::Queue, "{limit:?}");
         }
+    }
+}
+
+/// It drops while it empties, as a policer in front of it would, and carries all that the line does.
+#[test]
+fn a_queue_with_active_management_is_no_policer() {
+    for (line_kbps, packets) in [(2_000, 1000), (30_000, 1000), (100_000, 1000), (400_000, 10_000)]
+    {
+        let queue = Some(QueueSpec { limit: QueueLimit::Packets(packets), aqm: Aqm::CODEL });
+        let (line_rate, delay) = (Some(Rate::bps(1000 * line_kbps)), Duration::from_millis(4));
+        for limit in
+            bottlenecks(&tested(&LinkSpec { line_rate, queue, delay, ..LinkSpec::default() }, None))
+        {
+            let off = limit.limit.rate.as_bps() as f64 / (1000.0 * line_kbps as f64) - 1.0;
+            assert!(limit.kind == LimitKind::Queue && off.abs() < 0.01, "{limit:?}");
+        }
+    }
+}
+
+/// Frames that only the second bucket lets through come marked, and are carried as well.
+#[test]
+fn a_policer_that_marks_carries_what_both_of_its_buckets_let_through() {
+    let mut police = PoliceSpec::single_bucket(Rate::bps(1000 * 2537), 58_261);
+    (police.profile.eir_l2, police.profile.ebs_bytes) = (Rate::bps(1000 * 4957), 141_080);
+    police.mark_yellow = Dscp::new(12);
+    let (line_rate, delay) = (Some(Rate::mbps(10)), Duration::from_millis(100));
+    let link = LinkSpec { line_rate, police: Some(police), delay, ..LinkSpec::default() };
+    for limit in bottlenecks(&tested(&link, None)) {
+        let truth = Rate::bps(1000 * (2537 + 4957));
+        let holds = limit.at_least <= truth && limit.at_most.is_some_and(|most| most >= truth);
+        let off = limit.rate_at(Layer::L2).as_bps() as f64 / truth.as_bps() as f64 - 1.0;
+        assert!(holds && off.abs() < 0.02, "{limit:?}");
     }
 }
 

@@ -26,6 +26,7 @@ use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
 use crate::path::settle;
 use crate::tester::reports;
+use policer::Granted;
 pub(crate) use policer::PAUSE_OF_TWO_S;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
@@ -88,20 +89,25 @@ pub(crate) fn look(
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
     let found = look.found(limits)?;
     let on_the_line = f64::from(frame_bytes + PacketLayout::ETHERNET_L1_OVERHEAD) * 8.0;
-    let at_l1 = |bps_l2: f64| bps_l2 * on_the_line / (8.0 * f64::from(frame_bytes));
-    let line_bps = match (&found, limits) {
+    let at_l1 = |bps_l2: Bounds| bps_l2.scaled(on_the_line / (8.0 * f64::from(frame_bytes)));
+    let line_l1_bps = match (&found, limits) {
         // Frames that wait come as fast as the line sends them.
-        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => Some(at_l1(found.bps)),
-        (_, Limits::NotReached(bps, _)) => Some(at_l1(bps)),
-        _ => look.slot_in_runs.or(line_slot).map(|slot_s| on_the_line / slot_s),
+        (Discovered::NoPolicer { .. }, Limits::Found(found, _)) => Some(at_l1(rate_of(&found))),
+        (_, Limits::NotReached(bps, _)) => {
+            Some(at_l1(Bounds { estimate: bps, at_least: bps, at_most: f64::INFINITY }))
+        }
+        _ => look.slot_in_runs.or(line_slot).map(|slot_s| Bounds {
+            estimate: on_the_line / slot_s,
+            at_least: 0.0,
+            at_most: f64::INFINITY,
+        }),
     };
     let (trials, sending) = (look.trials, look.sending);
     let quiet = match limits {
         Limits::Found(_, quiet) => Some(quiet),
         Limits::NotReached(..) | Limits::Unknown { .. } => look.quiet,
     };
-    let line_l1 = line_bps.map(|bps| Rate::bps(bps as u64));
-    Ok((Discovery { direction, line_l1, found, trials, sending }, limits, quiet))
+    Ok((Discovery { direction, line_l1_bps, found, trials, sending }, limits, quiet))
 }
 
 /// What trains of one length of frames show of what a search said.
@@ -122,7 +128,8 @@ pub(crate) fn show(
     rest_s: f64,
 ) -> Result<Shown, Abort> {
     let frame_bytes = search.frame_bytes;
-    let mut look = Look { queued, ..Look::new(run, search, frame_bytes) };
+    let new = Look::new(run, search, frame_bytes);
+    let mut look = Look { queued, granted: Granted::ByAny, ..new };
     let (limits, frames) = match limits {
         Limits::NotReached(..) => (limits, None),
         Limits::Found(found, quiet) => {
@@ -145,6 +152,7 @@ struct Look<'a> {
     search: Search,
     /// The least length of short ones.
     shortest: u32,
+    granted: Granted,
     trials: u32,
     sending: Duration,
     /// How long what was sent last may still be queued.
@@ -182,6 +190,7 @@ impl<'a> Look<'a> {
             run,
             search,
             shortest,
+            granted: Granted::AsTheFirst,
             trials: 0,
             sending: Duration::ZERO,
             queued: Duration::ZERO,
@@ -243,8 +252,8 @@ impl<'a> Look<'a> {
         let policer = long.filter(|long| long.shows(found) == Kind::Policer);
         Ok(policer.and_then(|long| {
             let holds = long.holds()?;
-            let passes = long.passes.scaled(8.0 * f64::from(self.search.frame_bytes));
-            let Bounds { estimate: bps, at_least, at_most } = passes;
+            let rate = long.rate_of_any().scaled(8.0 * f64::from(self.search.frame_bytes));
+            let Bounds { estimate: bps, at_least, at_most } = rate;
             let found = Estimate { kind: Kind::Policer, bps, at_least, at_most, ..*found };
             Some((Limits::Found(found, quiet), Some(holds)))
         }))

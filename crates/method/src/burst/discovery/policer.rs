@@ -21,6 +21,7 @@ use crate::infer::rate::Kind;
 use crate::path::{Packets, pause};
 use aim::Aim;
 use buckets::Train;
+pub(super) use seen::Granted;
 use seen::{excess, fates, marked, waited};
 pub(crate) use two::PAUSE_OF_TWO_S;
 use two::Told;
@@ -187,7 +188,7 @@ impl Look<'_> {
                 // Nobody knows which ones were not sent.
                 continue;
             }
-            let fates = fates(report, self.slot(frame_bytes), quiet);
+            let fates = fates(report, self.granted, self.slot(frame_bytes), quiet);
             if aim.meets_a_slower_line(report, &fates) {
                 continue;
             }
@@ -401,16 +402,29 @@ impl Measured {
 
     /// Frames in a second.
     pub(super) fn rate(&self) -> Bounds {
+        self.rate_with_room().unwrap_or_else(|| self.rate_without_room())
+    }
+
+    /// The same whatever the buckets hold: of two that together have room, one may have none.
+    pub(super) fn rate_of_any(&self) -> Bounds {
+        if self.is_two { self.rate_without_room() } else { self.rate() }
+    }
+
+    /// With room for no more than a frame a bucket wins nothing from one to the next, and passes one of each few
+    /// frames at any rate up to that which passes one of one less.
+    fn rate_without_room(&self) -> Bounds {
         let rate = self.rate_of_fits();
-        let sent = 1.0 / self.fates.spacing();
-        // With room for no more than a frame a bucket wins nothing from one to the next, and passes one of
-        // each few frames at any rate up to that which passes one of one less.
-        let few = libm::ceil(sent / rate.estimate - ROUNDED);
-        if few < 2.0 || self.rate_with_room().is_some() {
-            return rate;
-        }
+        let Some(few) = self.passes_one_of() else { return rate };
         let at_least = rate.at_least.min(self.passes.at_least);
-        Bounds { at_least, at_most: rate.at_most.max(sent / (few - 1.0)), ..rate }
+        let at_most = rate.at_most.max(1.0 / self.fates.spacing() / (few - 1.0));
+        Bounds { at_least, at_most, ..rate }
+    }
+
+    /// Of how many frames one passes; `None` where more than one of two do.
+    fn passes_one_of(&self) -> Option<f64> {
+        let sent = 1.0 / self.fates.spacing();
+        let few = libm::ceil(sent / self.rate_of_fits().estimate - ROUNDED);
+        (few >= 2.0).then_some(few)
     }
 
     fn rate_of_fits(&self) -> Bounds {
@@ -426,11 +440,15 @@ impl Measured {
         (self.depth_shown().at_least >= 1.0 + won).then_some(rate)
     }
 
-    /// Frames. Whichever rate passes one of each few frames, the bucket holds the one that it passes.
+    /// Frames. Whichever rate passes one of each few frames, the bucket holds the one that it passes, and less than
+    /// it wins with each of them beyond that: with more it would pass one of one less.
     pub(super) fn depth(&self) -> Bounds {
         let depth = self.depth_shown();
-        let least = if self.rate_with_room().is_some() { f64::INFINITY } else { 1.0 };
-        Bounds { at_least: depth.at_least.min(least), ..depth }
+        if self.rate_with_room().is_some() {
+            return depth;
+        }
+        let most = self.passes_one_of().map_or(0.0, |few| 1.0 + 1.0 / few);
+        Bounds { at_least: depth.at_least.min(1.0), at_most: depth.at_most.max(most), ..depth }
     }
 
     /// The same where it is known: something explains the train, which met a full bucket.

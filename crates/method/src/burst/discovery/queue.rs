@@ -7,7 +7,7 @@ use super::contradiction::{contradicting, contradiction, tagged};
 use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
 use crate::bounds::Bounds;
 use crate::burst::Passed;
-use crate::infer::rate::{FINE, Kind};
+use crate::infer::rate::{FINE, Kind, OVER};
 use crate::infer::train::{BATCHES, CERTAIN, Train};
 
 /// Frames are offered at this multiple of the rate at which they leave the queue.
@@ -68,6 +68,13 @@ impl Look<'_> {
             let kind = Kind::Policer;
             return self.policer(&Estimate { bps, kind, ..*found }, quiet);
         }
+        if let Some(long) = &long
+            && let Some(bps) = self.passes_in_front(long, quiet)?
+        {
+            // A bucket in front of a line that is hardly faster takes minutes to measure.
+            let (at_least, at_most) = (bps / OVER, found.at_most);
+            return Ok(super::unknown(&Estimate { bps, at_least, at_most, ..*found }));
+        }
         let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0, 0.0) else {
             return Ok(super::unknown(found));
         };
@@ -104,7 +111,7 @@ impl Look<'_> {
         };
         Ok(match is_of_line {
             Some(true) => Discovered::NoPolicer {
-                sent_bytes: ((long.sent - long.lost) * long_bytes) as u64,
+                sent_bytes: (long.beyond() * long_bytes) as u64,
                 loss: quiet.loss_within(),
             },
             Some(false) => self.as_shaper(found, &long, charge),
@@ -211,15 +218,39 @@ impl Look<'_> {
     ) -> Result<Option<Held>, Abort> {
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s)).min(limit);
-        let queued = super::seconds(lasts * (offered / frames_s - 1.0)).min(QUEUED_MAX);
+        let queued = lasts * (offered / frames_s - 1.0);
+        let train = self.overload(frame_bytes, [(offered, lasts)], queued)?;
+        Ok(held(&train, offered, quiet))
+    }
+
+    /// Frames of one length at these rates, each of a second and for its seconds.
+    fn overload<const N: usize>(
+        &mut self,
+        frame_bytes: u32,
+        parts: [(f64, f64); N],
+        queued_s: f64,
+    ) -> Result<Train, Abort> {
         let search = super::Search { frame_bytes, ..self.search };
         let mut finder = super::Finder::new(self.run, search);
-        let bps = offered * 8.0 * f64::from(frame_bytes);
-        let train = finder.overload(bps, super::seconds(lasts), queued)?;
+        let frame_bits = 8.0 * f64::from(frame_bytes);
+        let parts = parts.map(|(frames_s, lasts)| (frames_s * frame_bits, super::seconds(lasts)));
+        let train = finder.overload(parts, super::seconds(queued_s).min(QUEUED_MAX))?;
         self.trials += finder.trials;
         self.sending += finder.spent;
-        let held = held(&train, offered, quiet);
-        Ok(held)
+        Ok(train)
+    }
+
+    /// What something lets pass that drops in front of the queue, where what overflowed may have been a bucket:
+    /// the same again, and then no more than what leaves, with which a queue that is full stays as it is.
+    fn passes_in_front(&mut self, held: &Held, quiet: &Quiet) -> Result<Option<f64>, Abort> {
+        if quiet.explains(held.lost, held.sent) {
+            return Ok(None);
+        }
+        let (lasts, leaves) = (held.sent / held.offered, held.frames_s.estimate);
+        let queued = lasts * (held.offered / leaves - 1.0);
+        let parts = [(held.offered, lasts), (leaves, lasts)];
+        let train = self.overload(self.search.frame_bytes, parts, queued)?;
+        Ok(train.passes_in_front(train.settled(1), quiet))
     }
 }
 
@@ -235,6 +266,13 @@ impl Held {
     fn lets_wait(&self, found: &Estimate) -> bool {
         let waited = self.waited.max(found.delay.as_secs_f64());
         waited + waited >= 1.0 / self.frames_s.estimate
+    }
+
+    /// Frames that came of the train beyond those that left meanwhile: the bucket of a policer in front, which
+    /// refills no faster, would have had to hold them.
+    fn beyond(&self) -> f64 {
+        let lasts = self.sent / self.offered;
+        (self.sent - self.lost - self.frames_s.estimate * lasts).max(0.0)
     }
 
     /// More goes at once than out of a line, certainly.

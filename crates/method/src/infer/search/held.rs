@@ -19,6 +19,8 @@ pub(super) enum Held {
     Stood(Estimate),
     /// After a while less came through, at this rate.
     Fell { rate: f64 },
+    /// Something in front of the line lets this rate pass.
+    DropsInFront { rate: f64 },
 }
 
 impl Finder<'_> {
@@ -50,6 +52,9 @@ impl Finder<'_> {
             let last = slices * 3 / 4..slices;
             if let Some(rate) = train.fell(last.clone(), found, quiet) {
                 return Ok(Held::Fell { rate });
+            }
+            if let Some(rate) = train.passes_in_front(last.clone(), quiet) {
+                return Ok(Held::DropsInFront { rate });
             }
             // A bucket that was emptied at the very end is less full when the same comes again.
             let second_half = usize::midpoint(last.start, last.end)..last.end;

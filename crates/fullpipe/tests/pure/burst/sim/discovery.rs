@@ -244,7 +244,7 @@ fn two_buckets_are_told_apart_by_their_marks() {
 fn a_clean_line_and_a_lossy_one_have_no_policer() {
     let clean = discover(&path(port(Rate::mbps(100))));
     assert!(matches!(clean.found, Discovered::NoPolicer { .. }), "{clean:?}");
-    assert!(off_percent(clean.line_l1.unwrap().as_bps() as f64, 100e6).abs() < 0.1);
+    assert!(off_percent(clean.line_l1().unwrap().as_bps() as f64, 100e6).abs() < 0.1);
     let Discovered::NoPolicer { loss, .. } = clean.found else { unreachable!() };
     // Some hundred frames without a loss say little about long runs.
     assert!(loss.percent().estimate == 0.0 && loss.share.at_most.is_infinite(), "{loss:?}");
@@ -255,6 +255,28 @@ fn a_clean_line_and_a_lossy_one_have_no_policer() {
     let Bounds { estimate, at_least, at_most } = loss.percent();
     assert!((0.5..1.5).contains(&estimate), "{estimate}");
     assert!((at_least..=at_most).contains(&1.0), "{loss:?}");
+}
+
+/// What the line carries beyond the policer's rate empties a bucket slowly: nothing is lost at first, and its
+/// rate shows when frames are lost while the queue of the line empties.
+#[test]
+fn a_policer_in_front_of_a_line_hardly_faster_is_not_denied() {
+    for (cir_kbps, cbs_bytes, line_kbps) in [(1_666, 230_239, 1_908), (26_000, 900_000, 30_000)] {
+        let police = Some(PoliceSpec::single_bucket(Rate::bps(1000 * cir_kbps), cbs_bytes));
+        let mut network = path(LinkSpec { police, ..port(Rate::mbps(1000)) });
+        network.near_to_far.push(port(Rate::bps(1000 * line_kbps)));
+        let found = discover(&network).found;
+        let truth = 1000.0 * cir_kbps as f64;
+        let is_honest = match &found {
+            Discovered::NoPolicer { sent_bytes, .. } => *sent_bytes <= cbs_bytes,
+            Discovered::Policer { cir_bps, .. } => off_percent(cir_bps.estimate, truth).abs() < 1.0,
+            Discovered::Unknown { rate_bps, .. } => {
+                (rate_bps.at_least..=rate_bps.at_most).contains(&truth)
+            }
+            Discovered::Shaper { .. } => false,
+        };
+        assert!(is_honest, "{found:?}");
+    }
 }
 
 /// Others get as many tokens as they have frames, more than their share where those are short: no bucket

@@ -11,26 +11,37 @@ use crate::burst::SecondBucket;
 use crate::infer::bucket::{Fate, Fates, Lost};
 use crate::infer::departures::{departures, lateness, unsure};
 
+/// Which of the frames that arrived a bucket let pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Granted {
+    /// All that any bucket let pass.
+    ByAny,
+    /// Those marked as the first one: another bucket marks what it lets pass.
+    AsTheFirst,
+    /// Those marked so.
+    As(Dscp),
+}
+
 /// What became of the frames of a burst, which a line may have sent `slot` seconds apart.
-pub(super) fn fates(report: &BurstReport, slot: f64, quiet: &Quiet) -> Fates {
+pub(super) fn fates(report: &BurstReport, granted: Granted, slot: f64, quiet: &Quiet) -> Fates {
     let left = departures(report);
-    let (of, uneven) = (fates_of(report, None), quiet.range + unsure(report));
+    let (of, uneven) = (fates_of(report, granted), quiet.range + unsure(report));
     let fates = Fates { of, late: vec![0.0; left.len()], left, uneven };
     // What is sent faster than that is spaced by something else.
     let slot = if slot < fates.spacing() { slot } else { 0.0 };
     Fates { late: lateness(report, &fates.left, slot), ..fates }
 }
 
-/// The same as the bucket sees it that passes `marked` ones.
-pub(super) fn fates_of(report: &BurstReport, marked: Option<Dscp>) -> Vec<Fate> {
+fn fates_of(report: &BurstReport, granted: Granted) -> Vec<Fate> {
     let mut of = vec![Fate::Missing; report.sent_frames as usize];
     let plain = report.arrived.first().and_then(|run| run.dscp);
     for run in &report.arrived {
-        let fate = match marked {
-            Some(_) if run.dscp == marked => Fate::Arrived,
-            Some(_) => Fate::Elsewhere,
-            None if run.dscp == plain => Fate::Arrived,
-            None => Fate::Missing,
+        let fate = match granted {
+            Granted::ByAny => Fate::Arrived,
+            Granted::AsTheFirst if run.dscp == plain => Fate::Arrived,
+            Granted::AsTheFirst => Fate::Missing,
+            Granted::As(dscp) if run.dscp == Some(dscp) => Fate::Arrived,
+            Granted::As(_) => Fate::Elsewhere,
         };
         let frames = run.first as usize..(run.first + run.frames) as usize;
         if let Some(frames) = of.get_mut(frames) {
@@ -77,8 +88,9 @@ pub(super) fn marked(seen: &BurstsReport) -> Vec<Dscp> {
 
 /// The excess bucket, by the frames that it marks.
 pub(super) fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<SecondBucket> {
-    let dscp = Some(*marked.first()?);
-    let fates = Fates { of: fates_of(long.seen.bursts.first()?, dscp), ..long.fates.clone() };
+    let marked = *marked.first()?;
+    let of = fates_of(long.seen.bursts.first()?, Granted::As(marked));
+    let (dscp, fates) = (Some(marked), Fates { of, ..long.fates.clone() });
     let everything = SecondBucket { rate_bps: None, depth_bytes: None, dscp };
     if !fates.is_refused(&long.quiet) {
         return Some(everything);

@@ -147,7 +147,7 @@ impl Look<'_> {
         let Ok([before, train]) = <[BurstReport; 2]>::try_from(bursts) else { return Ok(None) };
         let is_whole = |burst: &BurstReport| burst.sent_frames == frames;
         let slot = self.slot(one.frame_bytes);
-        let emptied = fates(&before, slot, quiet);
+        let emptied = fates(&before, self.granted, slot, quiet);
         let refused = emptied.of.iter().rposition(|fate| *fate == Fate::Missing);
         let Some(refused) = refused.filter(|_| is_whole(&before) && is_whole(&train)) else {
             return Ok(None);
@@ -155,7 +155,7 @@ impl Look<'_> {
         let filled_for_s =
             (period + train.sent_from).as_secs_f64() - before.sent_until.as_secs_f64();
         let aim = Aim { pause_s, ..self.aim([one.rate().estimate, 0.0, one.line], false, quiet) };
-        let fates = fates(&train, slot, quiet);
+        let fates = fates(&train, self.granted, slot, quiet);
         let seen = BurstsReport { bursts: vec![train], ..one.seen.clone() };
         let measured = Measured::of(one.frame_bytes, seen, fates, &aim, quiet);
         Ok((!measured.likely().is_empty()).then(|| {
