@@ -5,7 +5,7 @@ use fp_method::burst::{
     SecondBucket, Step,
 };
 use fp_method::{Bounds, signed};
-use fp_model::{Direction, Layer, Rate};
+use fp_model::{Direction, Layer, PacketLayout, Rate};
 
 use super::path::path_mtu;
 use super::{between, duration, grouped, line, mark, rate, unknown};
@@ -242,13 +242,24 @@ pub(super) fn bytes_between(bounds: &Bounds) -> String {
     format!("{estimate} bytes ({least} … {most})")
 }
 
+/// Tags of this number of bytes, in words.
+fn added(tags_bytes: i32) -> String {
+    match tags_bytes {
+        0 => String::new(),
+        bytes => format!(" with {bytes} bytes of tags that the network adds"),
+    }
+}
+
 /// What a frame costs, in words.
 fn counted(charge: &Charge) -> String {
     let Bounds { at_least, at_most, .. } = charge.offset_bytes;
     match charge.layer {
-        Some((Layer::L1, _)) => String::from("counted on the line (l1)"),
-        Some((Layer::L2, 0)) => String::from("counted in frames with FCS (l2)"),
-        Some((Layer::L2, _)) => String::from("counted in frames without FCS"),
+        Some((Layer::L2, bytes)) if bytes < 0 => String::from("counted in frames without FCS"),
+        Some((Layer::L1, bytes)) => {
+            let tags = bytes - PacketLayout::ETHERNET_L1_OVERHEAD as i32;
+            format!("counted on the line (l1){}", added(tags))
+        }
+        Some((Layer::L2, bytes)) => format!("counted in frames with FCS (l2){}", added(bytes)),
         Some((Layer::L3 | Layer::L4, _)) => String::from("counted in IP packets (l3)"),
         None if at_most.is_infinite() => {
             String::from("if counted in frames with FCS (l2), which is not known")

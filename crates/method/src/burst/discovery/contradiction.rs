@@ -55,7 +55,7 @@ impl Look<'_> {
         let Bounds { estimate, at_least, at_most } = charge.offset_bytes;
         let offset = Bounds { estimate, at_least: at_least - off, at_most: at_most + off };
         let fits = |bytes: i32| is_offset(&offset, bytes);
-        self.offsets().any(fits)
+        self.ways().any(|(_, bytes)| fits(bytes))
     }
 
     /// What no policer explains of the search and the trains behind it: of long frames, of short ones and of
@@ -67,9 +67,9 @@ impl Look<'_> {
         [short, other]: [Option<&Measured>; 2],
         charge: &Charge,
     ) -> Option<Discovered> {
-        let of = |train: &Measured| (f64::from(train.frame_bytes), train.rate());
+        let of = |train: &Measured| (train.frame_bytes, train.rate());
         let is_strange = |short: &&Measured| {
-            !self.is_counted_somehow(&self.charge(of(short), of(long)), short.frame_bytes)
+            !self.is_counted_somehow(&self.charge(of(short), of(long), None), short.frame_bytes)
         };
         match short.into_iter().flat_map(Measured::with_replaced).find(is_strange) {
             Some(short) => Some(contradicting(long.passed(), short.passed())),

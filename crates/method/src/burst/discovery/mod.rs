@@ -377,31 +377,72 @@ impl<'a> Look<'a> {
 
     /// All that may be counted of a frame beside its length, with tags or labels that the network adds: what
     /// counts packets does not count those.
-    fn offsets(&self) -> impl Iterator<Item = i32> {
+    fn ways(&self) -> impl Iterator<Item = (Layer, i32)> {
         self.layers().into_iter().flat_map(|(layer, bytes)| {
-            contradiction::tagged(bytes).take(if layer == Layer::L3 { 1 } else { usize::MAX })
+            let tags = if layer == Layer::L3 { 1 } else { usize::MAX };
+            contradiction::tagged(bytes).take(tags).map(move |bytes| (layer, bytes))
         })
     }
 
     /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
     /// cost the same bytes, `f·(L + o)`. The layer is known where it alone lies between the bounds, also
-    /// beside those of tags that the network may add. Tags themselves are not told: a host that was held up
-    /// may make one of the lengths seem slower, which looks like a tag.
-    fn charge(&self, short: (f64, Bounds), long: (f64, Bounds)) -> Charge {
-        let offset = |short_s: f64, long_s: f64| {
-            (long_s * long.0 - short_s * short.0) / (short_s - long_s).max(1e-9)
+    /// beside those of tags that the network may add. Tags themselves are told by frames of a third length in
+    /// between: a host that was held up may make one of the lengths seem slower, which looks like a tag, but
+    /// like another one beside each of the others.
+    fn charge(
+        &self,
+        short: (u32, Bounds),
+        long: (u32, Bounds),
+        middle: Option<(u32, Bounds)>,
+    ) -> Charge {
+        let offset_bytes = offset(short, long);
+        let beside = middle.map(|middle| [offset(short, middle), offset(middle, long)]);
+        let fits = |bytes: i32| {
+            let beside = beside.iter().flatten();
+            core::iter::once(&offset_bytes).chain(beside).all(|offset| is_offset(offset, bytes))
         };
-        let offset_bytes = Bounds {
-            estimate: offset(short.1.estimate, long.1.estimate),
-            at_least: offset(short.1.at_most, long.1.at_least),
-            at_most: offset(short.1.at_least, long.1.at_most),
-        };
-        let fits = |bytes: i32| is_offset(&offset_bytes, bytes);
         let is_alone =
-            |of: i32| self.offsets().filter(|bytes| fits(*bytes)).all(|bytes| bytes == of);
-        let mut layers = self.layers().into_iter();
-        let layer = layers.find(|(_, bytes)| fits(*bytes) && is_alone(*bytes));
+            |of: i32| self.ways().map(|(_, bytes)| bytes).all(|bytes| bytes == of || !fits(bytes));
+        let tagged = self.ways().filter(|_| middle.is_some());
+        let mut ways = self.layers().into_iter().chain(tagged);
+        let layer = ways.find(|(_, bytes)| fits(*bytes) && is_alone(*bytes));
         Charge { offset_bytes, layer }
+    }
+
+    /// The same by what `measured` says of a third length, where that tells.
+    fn charged(
+        &mut self,
+        short: (u32, Bounds),
+        long: (u32, Bounds),
+        measured: impl FnOnce(&mut Self, u32) -> Result<Option<Bounds>, Abort>,
+    ) -> Result<Charge, Abort> {
+        let charge = self.charge(short, long, None);
+        let Some(bytes) = self.middle_frame(&charge, short.0) else { return Ok(charge) };
+        let middle = measured(self, bytes)?.map(|rate| (bytes, rate));
+        Ok(self.charge(short, long, middle))
+    }
+
+    /// The length of frames that tell whether a charge is that of tags which the network adds; `None` where no
+    /// tags explain it, or several numbers of them do.
+    fn middle_frame(&self, charge: &Charge, short_bytes: u32) -> Option<u32> {
+        let fit = |(_, bytes): &(Layer, i32)| is_offset(&charge.offset_bytes, *bytes);
+        let mut fitting = self.ways().filter(fit).map(|(_, bytes)| bytes);
+        let one = fitting.next().filter(|_| charge.layer.is_none())?;
+        let [short, long] = [short_bytes, self.search.frame_bytes].map(f64::from);
+        fitting.all(|other| other == one).then(|| libm::sqrt(short * long) as u32)
+    }
+}
+
+/// What frames of two lengths are charged beside these, by how many of each pass in a second.
+fn offset(short: (u32, Bounds), long: (u32, Bounds)) -> Bounds {
+    let [short_bytes, long_bytes] = [short.0, long.0].map(f64::from);
+    let offset = |short_s: f64, long_s: f64| {
+        (long_s * long_bytes - short_s * short_bytes) / (short_s - long_s).max(1e-9)
+    };
+    Bounds {
+        estimate: offset(short.1.estimate, long.1.estimate),
+        at_least: offset(short.1.at_most, long.1.at_least),
+        at_most: offset(short.1.at_least, long.1.at_most),
     }
 }
 

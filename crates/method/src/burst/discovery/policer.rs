@@ -91,7 +91,6 @@ impl Look<'_> {
     pub(super) fn policer(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let Some(mut long) = self.long(found, quiet, 0.0)? else { return Ok(unknown(found)) };
-        let line = self.line_of_runs();
         match long.shows(found) {
             Kind::Unknown => return Ok(unknown(found)),
             Kind::Queue => {
@@ -104,20 +103,16 @@ impl Look<'_> {
         let Some(short_bytes) = self.short_frame(1.5 * found.bps / 8.0, long.rate().estimate)
         else {
             let other = self.of_two(&mut long, quiet)?;
-            return Ok(self.as_policer(found, &long, None, other.as_ref()));
+            return Ok(self.as_policer(found, &long, [None, other.as_ref()], None));
         };
-        let times = long_bytes / f64::from(short_bytes);
-        let line = line * times * 0.9;
-        let rate = long.rate().estimate * times;
         // What many frames show of the depth no more of them show better, but for two buckets.
         let full = depth.estimate < MANY_FRAMES || !long.was_full || long.likely().is_empty();
-        let held = at_most(depth.estimate * times);
-        let mut short =
-            self.measure(short_bytes, self.aim([rate, held, line], full, quiet), full, quiet)?;
+        let aim = self.aim_shorter(&long, short_bytes, full, quiet);
+        let mut short = self.measure(short_bytes, aim, full, quiet)?;
         let shows_depth = short.as_mut().filter(|short| short.was_full && full);
         let mut other = self.of_two(shows_depth.unwrap_or(&mut long), quiet)?;
         if !full && long.is_of_two(other.as_ref(), long_bytes) {
-            let aim = self.aim([rate, held, line], true, quiet);
+            let aim = self.aim_shorter(&long, short_bytes, true, quiet);
             let finer = self.measure(short_bytes, aim, true, quiet)?;
             if let Some(mut finer) = finer.filter(|finer| finer.was_full) {
                 let at_another_rate = self.of_two(&mut finer, quiet)?;
@@ -126,7 +121,29 @@ impl Look<'_> {
                 long.replaced.extend(core::mem::replace(&mut other, at_another_rate));
             }
         }
-        Ok(self.as_policer(found, &long, short.as_ref(), other.as_ref()))
+        let charge = match &short {
+            Some(short) => {
+                let of = |one: &Measured| (one.frame_bytes, one.rate());
+                Some(self.charged(of(short), of(&long), |look, bytes| {
+                    if !(short.is_exact() && long.is_exact()) {
+                        return Ok(None);
+                    }
+                    let aim = look.aim_shorter(&long, bytes, false, quiet);
+                    let middle = look.measure(bytes, aim, false, quiet)?;
+                    Ok(middle.filter(Measured::is_exact).map(|middle| middle.rate()))
+                })?)
+            }
+            None => None,
+        };
+        Ok(self.as_policer(found, &long, [short.as_ref(), other.as_ref()], charge))
+    }
+
+    /// At what shorter frames show of a bucket that long ones found.
+    fn aim_shorter(&self, long: &Measured, frame_bytes: u32, full: bool, quiet: &Quiet) -> Aim {
+        let times = f64::from(long.frame_bytes) / f64::from(frame_bytes);
+        let line = self.line_of_runs() * times * 0.9;
+        let held = at_most(long.depth().estimate * times);
+        self.aim([long.rate().estimate * times, held, line], full, quiet)
     }
 
     /// A train of the longest frames, after at least `rest_s` seconds.
@@ -229,18 +246,15 @@ impl Look<'_> {
         &self,
         found: &Estimate,
         long: &Measured,
-        short: Option<&Measured>,
-        other: Option<&Measured>,
+        [short, other]: [Option<&Measured>; 2],
+        charge: Option<Charge>,
     ) -> Discovered {
         if long.likely().is_empty() {
             return unknown(found);
         }
         let long_bytes = f64::from(self.search.frame_bytes);
         let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
-        let charge = short.map_or(Charge { offset_bytes: nothing, layer: None }, |short| {
-            let of = |one: &Measured| (f64::from(one.frame_bytes), one.rate());
-            self.charge(of(short), of(long))
-        });
+        let charge = charge.unwrap_or(Charge { offset_bytes: nothing, layer: None });
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
         let Told { depth: mut cbs, mut alone, mut two } = long.told(other, long_bytes, charged);
@@ -362,6 +376,13 @@ impl Measured {
     /// odds decide, none where no single bucket does.
     fn likely(&self) -> Vec<Bucket> {
         self.fits.iter().flatten().filter(|fit| self.is_among_the_likely(fit)).copied().collect()
+    }
+
+    /// Whether a bucket explains the fate of every frame by when it left. Where others share the bucket, short frames
+    /// have more of it than long ones, as if they were charged less.
+    fn is_exact(&self) -> bool {
+        let likely = self.likely();
+        !likely.is_empty() && likely.iter().all(|fit| fit.slack == 0.0)
     }
 
     fn is_among_the_likely(&self, fit: &Bucket) -> bool {

@@ -69,11 +69,9 @@ impl Look<'_> {
             return self.policer(&Estimate { bps, kind, ..*found }, quiet);
         }
         if let Some(long) = &long
-            && let Some(bps) = self.passes_in_front(long, quiet)?
+            && let Some(limit) = self.passes_in_front(long, found, quiet)?
         {
-            // A bucket in front of a line that is hardly faster takes minutes to measure.
-            let (at_least, at_most) = (bps / OVER, found.at_most);
-            return Ok(super::unknown(&Estimate { bps, at_least, at_most, ..*found }));
+            return Ok(super::unknown(&limit));
         }
         let Some(short_bytes) = self.short_frame(3.0 * found.bps / 8.0, 0.0) else {
             return Ok(super::unknown(found));
@@ -93,7 +91,12 @@ impl Look<'_> {
             return Ok(found);
         }
         let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
-        let charge = self.charge((f64::from(short_bytes), short.frames_s), (long_bytes, rate));
+        let (of_short, of_long) = ((short_bytes, short.frames_s), (self.search.frame_bytes, rate));
+        let charge = self.charged(of_short, of_long, |look, bytes| {
+            let frames_s = long_s * long_bytes / f64::from(bytes);
+            let middle = look.hold(bytes, frames_s, FASTER, quiet)?;
+            Ok(middle.filter(|middle| middle.differs == 0.0).map(|middle| middle.frames_s))
+        })?;
         if !self.is_counted_somehow(&charge, short_bytes) {
             let short = passed(short_bytes, short.offered, short.frames_s);
             return Ok(contradicting(passed(self.search.frame_bytes, long.offered, rate), short));
@@ -242,7 +245,13 @@ impl Look<'_> {
 
     /// What something lets pass that drops in front of the queue, where what overflowed may have been a bucket:
     /// the same again, and then no more than what leaves, with which a queue that is full stays as it is.
-    fn passes_in_front(&mut self, held: &Held, quiet: &Quiet) -> Result<Option<f64>, Abort> {
+    /// A bucket in front of a line that is hardly faster takes minutes to measure.
+    fn passes_in_front(
+        &mut self,
+        held: &Held,
+        found: &Estimate,
+        quiet: &Quiet,
+    ) -> Result<Option<Estimate>, Abort> {
         if quiet.explains(held.lost, held.sent) {
             return Ok(None);
         }
@@ -250,7 +259,8 @@ impl Look<'_> {
         let queued = lasts * (held.offered / leaves - 1.0);
         let parts = [(held.offered, lasts), (leaves, lasts)];
         let train = self.overload(self.search.frame_bytes, parts, queued)?;
-        Ok(train.passes_in_front(train.settled(1), quiet))
+        let passes = train.passes_in_front(train.settled(1), quiet);
+        Ok(passes.map(|bps| Estimate { bps, at_least: bps / OVER, ..*found }))
     }
 }
 
