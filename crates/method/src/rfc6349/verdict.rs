@@ -59,7 +59,7 @@ fn looks_are_frequent(steps: &[Step]) -> bool {
 
 /// A lower round trip seen later says that the baseline was none.
 fn baseline_holds(steps: &[Step]) -> Option<Check> {
-    let RttSummary { min, mean, .. } = baseline(steps)?;
+    let baseline = baseline(steps)?.min;
     let flows = tcp_steps(steps).flat_map(|(_, step)| &step.flows);
     let lowest = flows.filter_map(|flow| flow.report.rtt_min).min()?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
@@ -68,12 +68,9 @@ fn baseline_holds(steps: &[Step]) -> Option<Check> {
         Step::Bottleneck(limit) => Some(limit.rate_at(Layer::L1).max(Rate::bps(1)).time_for(54)),
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Tcp(_) => None,
     });
-    let baseline = min.saturating_sub(shorter.sum());
-    // Of delays that vary normally the shortest of a hundred lies 2.5 standard deviations below the mean, and
-    // that of a hundred thousand 4.3: no more than twice as far.
-    let varies = mean.saturating_sub(min);
+    let baseline = baseline.saturating_sub(shorter.sum());
     // Two clocks of 50 microseconds each and a twentieth for what the host adds.
-    let limit = ms(baseline.saturating_sub(varies)) * 0.95 - 0.1;
+    let limit = ms(baseline) * 0.95 - 0.1;
     Some(Check::at_least("baseline_rtt_is_lowest", ms(lowest), limit, "ms"))
 }
 
