@@ -107,11 +107,11 @@ fn progress_on_a_terminal_is_one_line_that_foretells_the_end() {
     let mut test = command(&words);
     test.env("TERM", "xterm").stdin(Stdio::null()).stderr(Stdio::from(program));
     let test = Watched(test.stdout(Stdio::null()).spawn().unwrap());
-    let seen = until(&mut person, "bottleneck, held, download");
+    // How soon depends on what else the host computes.
+    let seen = until(&mut person, " of about 00:");
     for line in seen.split("\r\x1b[K") {
         assert!(line.chars().count() < 80 && !line.contains('\n'), "{line:?}");
     }
-    assert!(seen.contains(" of about 00:"), "{seen:?}");
     // Nothing of it is left when the run is over.
     kill_process(Pid::from_child(&test.0), Signal::TERM).unwrap();
     let farewell = until(&mut person, "stopped");
