@@ -258,7 +258,7 @@ impl Discovered {
 pub struct Charge {
     /// As measured by frames of two lengths.
     pub offset_bytes: Bounds,
-    /// The known way of counting that fits, with the offset it has.
+    /// The known way of counting that fits, with the offset it has, tags that the network adds among it.
     pub layer: Option<(Layer, i32)>,
 }
 

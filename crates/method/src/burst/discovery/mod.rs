@@ -401,12 +401,15 @@ impl<'a> Look<'a> {
             let beside = beside.iter().flatten();
             core::iter::once(&offset_bytes).chain(beside).all(|offset| is_offset(offset, bytes))
         };
-        let is_alone =
-            |of: i32| self.ways().map(|(_, bytes)| bytes).all(|bytes| bytes == of || !fits(bytes));
-        let tagged = self.ways().filter(|_| middle.is_some());
-        let mut ways = self.layers().into_iter().chain(tagged);
-        let layer = ways.find(|(_, bytes)| fits(*bytes) && is_alone(*bytes));
-        Charge { offset_bytes, layer }
+        let is_told = |way: &(Layer, i32)| middle.is_some() || self.layers().contains(way);
+        Charge { offset_bytes, layer: self.alone(fits).filter(is_told) }
+    }
+
+    /// The way of counting, with as few tags as that takes, whose bytes alone fit.
+    fn alone(&self, fits: impl Fn(i32) -> bool) -> Option<(Layer, i32)> {
+        let mut fitting = self.ways().filter(|(_, bytes)| fits(*bytes));
+        let one = fitting.next()?;
+        fitting.all(|(_, bytes)| bytes == one.1).then_some(one)
     }
 
     /// The same by what `measured` says of a third length, where that tells.
@@ -425,11 +428,10 @@ impl<'a> Look<'a> {
     /// The length of frames that tell whether a charge is that of tags which the network adds; `None` where no
     /// tags explain it, or several numbers of them do.
     fn middle_frame(&self, charge: &Charge, short_bytes: u32) -> Option<u32> {
-        let fit = |(_, bytes): &(Layer, i32)| is_offset(&charge.offset_bytes, *bytes);
-        let mut fitting = self.ways().filter(fit).map(|(_, bytes)| bytes);
-        let one = fitting.next().filter(|_| charge.layer.is_none())?;
+        let may_be_tags = charge.layer.is_none()
+            && self.alone(|bytes| is_offset(&charge.offset_bytes, bytes)).is_some();
         let [short, long] = [short_bytes, self.search.frame_bytes].map(f64::from);
-        fitting.all(|other| other == one).then(|| libm::sqrt(short * long) as u32)
+        may_be_tags.then(|| libm::sqrt(short * long) as u32)
     }
 }
 

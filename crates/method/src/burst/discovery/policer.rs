@@ -121,20 +121,18 @@ impl Look<'_> {
                 long.replaced.extend(core::mem::replace(&mut other, at_another_rate));
             }
         }
-        let charge = match &short {
-            Some(short) => {
-                let of = |one: &Measured| (one.frame_bytes, one.rate());
-                Some(self.charged(of(short), of(&long), |look, bytes| {
-                    if !(short.is_exact() && long.is_exact()) {
-                        return Ok(None);
-                    }
-                    let aim = look.aim_shorter(&long, bytes, false, quiet);
-                    let middle = look.measure(bytes, aim, false, quiet)?;
-                    Ok(middle.filter(Measured::is_exact).map(|middle| middle.rate()))
-                })?)
-            }
-            None => None,
-        };
+        let of = |one: &Measured| (one.frame_bytes, one.rate());
+        let charge = short.as_ref().map(|short| {
+            self.charged(of(short), of(&long), |look, bytes| {
+                if !(short.is_exact() && long.is_exact()) {
+                    return Ok(None);
+                }
+                let aim = look.aim_shorter(&long, bytes, false, quiet);
+                let middle = look.measure(bytes, aim, false, quiet)?;
+                Ok(middle.filter(Measured::is_exact).map(|middle| middle.rate()))
+            })
+        });
+        let charge = charge.transpose()?;
         Ok(self.as_policer(found, &long, [short.as_ref(), other.as_ref()], charge))
     }
 

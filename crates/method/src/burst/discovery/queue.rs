@@ -221,21 +221,23 @@ impl Look<'_> {
     ) -> Result<Option<Held>, Abort> {
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s)).min(limit);
-        let queued = lasts * (offered / frames_s - 1.0);
-        let train = self.overload(frame_bytes, [(offered, lasts)], queued)?;
+        let train = self.overload(frame_bytes, [(offered, lasts)], frames_s)?;
         Ok(held(&train, offered, quiet))
     }
 
-    /// Frames of one length at these rates, each of a second and for its seconds.
+    /// Frames of one length at these rates, each of a second and for its seconds, where a queue lets the number of
+    /// `leaves` go in a second.
     fn overload<const N: usize>(
         &mut self,
         frame_bytes: u32,
         parts: [(f64, f64); N],
-        queued_s: f64,
+        leaves: f64,
     ) -> Result<Train, Abort> {
         let search = super::Search { frame_bytes, ..self.search };
         let mut finder = super::Finder::new(self.run, search);
         let frame_bits = 8.0 * f64::from(frame_bytes);
+        let queued_s =
+            parts.iter().map(|(frames_s, lasts)| lasts * (frames_s / leaves - 1.0)).sum();
         let parts = parts.map(|(frames_s, lasts)| (frames_s * frame_bits, super::seconds(lasts)));
         let train = finder.overload(parts, super::seconds(queued_s).min(QUEUED_MAX))?;
         self.trials += finder.trials;
@@ -255,10 +257,9 @@ impl Look<'_> {
         if quiet.explains(held.lost, held.sent) {
             return Ok(None);
         }
-        let (lasts, leaves) = (held.sent / held.offered, held.frames_s.estimate);
-        let queued = lasts * (held.offered / leaves - 1.0);
+        let (lasts, leaves) = (held.lasts(), held.frames_s.estimate);
         let parts = [(held.offered, lasts), (leaves, lasts)];
-        let train = self.overload(self.search.frame_bytes, parts, queued)?;
+        let train = self.overload(self.search.frame_bytes, parts, leaves)?;
         let passes = train.passes_in_front(train.settled(1), quiet);
         Ok(passes.map(|bps| Estimate { bps, at_least: bps / OVER, ..*found }))
     }
@@ -281,8 +282,12 @@ impl Held {
     /// Frames that came of the train beyond those that left meanwhile: the bucket of a policer in front, which
     /// refills no faster, would have had to hold them.
     fn beyond(&self) -> f64 {
-        let lasts = self.sent / self.offered;
-        (self.sent - self.lost - self.frames_s.estimate * lasts).max(0.0)
+        (self.sent - self.lost - self.frames_s.estimate * self.lasts()).max(0.0)
+    }
+
+    /// For how many seconds frames were offered.
+    fn lasts(&self) -> f64 {
+        self.sent / self.offered
     }
 
     /// More goes at once than out of a line, certainly.
