@@ -14,10 +14,10 @@ use fp_net::path::{
 };
 use fp_report::Work;
 
-/// A line before anything is known of it, and the fastest that is simulated: a method takes the same time
-/// at any rate, but for what it looks for.
+/// The fastest line that is simulated: a method takes the same time at any rate, but for what it looks for.
 const LINE: Rate = Rate::mbps(100);
-/// The same for a method that offers long trials of the shortest frames: the slowest Ethernet.
+/// A line before anything is known of it, and the fastest for a method that offers long trials of the shortest
+/// frames: the slowest Ethernet.
 const SLOW_LINE: Rate = Rate::mbps(10);
 /// No rate and no bucket or queue is simulated below these.
 const LEAST_RATE: Rate = Rate::bps(100_000);
@@ -80,9 +80,9 @@ impl Known {
             Work::Rfc2544 { report, .. } => of_frames(&report.steps, towards, evidence),
             _ => None,
         });
-        let bytes = LINE.bytes_in(QUEUED);
+        let bytes = SLOW_LINE.bytes_in(QUEUED);
         let guess = match work {
-            Work::Burst { .. } => Limit::of(LINE, Kind::Policer { bytes }),
+            Work::Burst { .. } => Limit::of(SLOW_LINE, Kind::Policer { bytes }),
             _ => Limit::default(),
         };
         let declared = match work {
@@ -125,7 +125,7 @@ impl Known {
 
 impl Default for Limit {
     fn default() -> Self {
-        Self::of(LINE, Kind::Queue { delay: QUEUED })
+        Self::of(SLOW_LINE, Kind::Queue { delay: QUEUED })
     }
 }
 
