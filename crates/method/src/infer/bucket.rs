@@ -172,16 +172,17 @@ impl Fates {
     /// frames come unevenly; that without slack where none does.
     pub(crate) fn explained(&self, rates: Bounds, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
         let exact = self.fit(rates, quiet, lost, 0.0)?;
-        let most = rates.estimate * self.uneven;
-        let mut slack = SLACK_LEAST;
-        while !exact.is_likely(quiet) && slack < most {
-            let fit = self.fit(rates, quiet, lost, slack)?;
-            if fit.is_likely(quiet) {
-                return Some(fit);
-            }
-            slack *= 2.0;
+        if exact.is_likely(quiet) {
+            return Some(exact);
         }
-        Some(exact)
+        let most = rates.estimate * self.uneven;
+        let doubled = core::iter::successors(Some(SLACK_LEAST), |slack| Some(2.0 * slack));
+        let slacks: Vec<f64> = doubled.take_while(|slack| *slack < most).collect();
+        let fit =
+            |slack: &f64| self.fit(rates, quiet, lost, *slack).filter(|fit| fit.is_likely(quiet));
+        // With more slack every bucket explains more.
+        let smallest = slacks.partition_point(|slack| fit(slack).is_none());
+        slacks.get(smallest).and_then(fit).or(Some(exact))
     }
 
     /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
