@@ -1,5 +1,6 @@
 //! Random networks: each follows from the seed and its number alone.
 
+mod links;
 mod more;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use fp_net::sim::Severity;
 
 use crate::facts::ETHERNET_MTU_BYTES;
 use crate::network::{HostTroubles, Network};
+pub(crate) use links::network as network_of_links;
 
 /// Draws network `index` of a seed.
 ///
@@ -375,6 +377,18 @@ enum Impairment {
     Corruption,
 }
 
+impl Impairment {
+    const ALL: [Self; 7] = [
+        Self::Loss,
+        Self::BurstyLoss,
+        Self::Jitter,
+        Self::ReorderingJitter,
+        Self::Reordering,
+        Self::Duplicates,
+        Self::Corruption,
+    ];
+}
+
 /// Nothing happens by chance in half of the networks; one kind alone in most others, several together
 /// in the rest; in both directions alike, or in one only.
 fn impair(dice: &mut Dice, ways: [&mut Vec<LinkSpec>; 2]) {
@@ -393,14 +407,12 @@ fn impair(dice: &mut Dice, ways: [&mut Vec<LinkSpec>; 2]) {
         Duplicates,
         Corruption,
     ];
-    const ALL: [Impairment; 7] =
-        [Loss, BurstyLoss, Jitter, ReorderingJitter, Reordering, Duplicates, Corruption];
     let mut there = match dice.unit() {
         at if at < 0.5 => Vec::new(),
         at if at < 0.78 => vec![dice.one_of(&OFTEN)],
         // Loss and jitter of some kind together are what real paths have.
         at if at < 0.9 => vec![Loss, Jitter],
-        _ => ALL.into_iter().filter(|_| dice.happens(0.4)).collect(),
+        _ => Impairment::ALL.into_iter().filter(|_| dice.happens(0.4)).collect(),
     };
     // A link has one of each only.
     for [one, other] in [[Loss, BurstyLoss], [Jitter, ReorderingJitter]] {

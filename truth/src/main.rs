@@ -67,9 +67,10 @@ fn main() -> ExitCode {
 
 /// Which limits were exceeded.
 fn run(options: &Options) -> anyhow::Result<Vec<String>> {
+    let draw = if options.is_of_links { draw::network_of_links } else { draw::network };
     let mut networks: Vec<Network> = match options.which {
-        Which::Drawn { count } => (0..count).map(|at| draw::network(options.seed, at)).collect(),
-        Which::Only { index } => vec![draw::network(options.seed, index)],
+        Which::Drawn { count } => (0..count).map(|at| draw(options.seed, at)).collect(),
+        Which::Only { index } => vec![draw(options.seed, index)],
         Which::Fixed => fixed::networks(),
         Which::Kernel => kernel::networks(),
     };

@@ -20,7 +20,9 @@ pub(crate) fn markdown(outcomes: &[Outcome], options: &Options) -> String {
         Which::Fixed => "--table".into(),
         Which::Kernel => "--kernel".into(),
     };
-    let mut text = format!("Made by `cargo xtask truth {networks}` of commit {}.\n", commit());
+    let links = if options.is_of_links { "--links " } else { "" };
+    let mut text =
+        format!("Made by `cargo xtask truth {links}{networks}` of commit {}.\n", commit());
     for (method, runs) in by_method(outcomes) {
         // Writing to a string does not fail.
         let _ = write!(text, "\n{}", of_method(method, &runs));

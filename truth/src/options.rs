@@ -6,10 +6,11 @@ use crate::method::Method;
 use crate::table::Limits;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table | --kernel] [--method M,…] [--jobs J]
-                         [--json FILE] [--matrix FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
+usage: cargo xtask truth [--seed S] [--links] [--count N | --only INDEX | --table | --kernel] [--method M,…]
+                         [--jobs J] [--json FILE] [--matrix FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
                          [--unknown-max P] [--unknown-impaired-max P] [--covers-min P]
   --count N       so many random networks (300)
+  --links         whose links have elements drawn one by one, in any order, instead of usual ones
   --only INDEX    this one of them, with every figure
   --table         the named networks instead
   --kernel        those that the kernel's own router makes, in real time (needs ip, tc and nft)
@@ -25,6 +26,8 @@ usage: cargo xtask truth [--seed S] [--count N | --only INDEX | --table | --kern
 #[derive(Debug)]
 pub(crate) struct Options {
     pub(crate) seed: u64,
+    /// Networks whose links are drawn one by one.
+    pub(crate) is_of_links: bool,
     pub(crate) which: Which,
     pub(crate) methods: Vec<Method>,
     pub(crate) name: Option<String>,
@@ -50,6 +53,7 @@ impl Options {
     pub(crate) fn of(words: &[String]) -> Result<Self, String> {
         let mut options = Self {
             seed: 1,
+            is_of_links: false,
             which: Which::Drawn { count: 300 },
             methods: Method::ALL.to_vec(),
             name: None,
@@ -61,6 +65,10 @@ impl Options {
         };
         let mut words = words.iter().map(String::as_str);
         while let Some(name) = words.next() {
+            if name == "--links" {
+                options.is_of_links = true;
+                continue;
+            }
             let which = match name {
                 "--table" => Some(Which::Fixed),
                 "--kernel" => Some(Which::Kernel),

@@ -50,7 +50,7 @@ fn put(links: &mut Vec<LinkSpec>, is_first: bool, frame: &Frame, set: impl Fn(&m
 }
 
 /// A bucket keeps room for the longest frame.
-fn tag(link: &mut LinkSpec, tags: u8) {
+pub(super) fn tag(link: &mut LinkSpec, tags: u8) {
     let bytes = TAG_BYTES as u64 * u64::from(tags);
     link.vlan_tags = tags;
     if let Some(police) = &mut link.police {

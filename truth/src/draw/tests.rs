@@ -6,15 +6,18 @@ use crate::groups;
 
 #[test]
 fn a_network_follows_from_its_seed_and_number_alone() {
-    let file = |seed, index| network(seed, index).lab_file();
-    assert_eq!(file(7, 3), file(7, 3));
-    assert_ne!(file(7, 3), file(7, 4));
-    assert_ne!(file(7, 3), file(8, 3));
+    for draw in [network, network_of_links] {
+        let file = |seed, index| draw(seed, index).lab_file();
+        assert_eq!(file(7, 3), file(7, 3));
+        assert_ne!(file(7, 3), file(7, 4));
+        assert_ne!(file(7, 3), file(8, 3));
+    }
 }
 
 #[test]
 fn every_bucket_has_room_for_the_longest_frame_of_its_link() {
-    for network in (0..500).map(|index| network(1, index)) {
+    let drawn = |draw: fn(u64, u64) -> Network| (0..500).map(move |index| draw(1, index));
+    for network in drawn(network).chain(drawn(network_of_links)) {
         for link in network.all_links() {
             let frame_bytes = link.mtu.map_or(1500, |mtu| mtu.bytes) + 18;
             let police = link.police.as_ref().map(|police| police.profile);

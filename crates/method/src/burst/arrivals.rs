@@ -16,7 +16,7 @@ const QUEUED_S_MIN: f64 = 300e-6;
 pub(super) struct Arrival {
     pub(super) frame: u32,
     /// Frames that arrived up to this one.
-    count: u32,
+    pub(super) count: u32,
     /// Seconds.
     pub(super) at: f64,
 }

@@ -54,6 +54,8 @@ pub(crate) struct Quiet {
     scatter: f64,
     /// From the shortest delay to the longest.
     pub(crate) range: f64,
+    /// From the shortest delay to the mean of all.
+    longer: f64,
     reordered: bool,
 }
 
@@ -182,6 +184,7 @@ impl Quiet {
             delay,
             scatter: scatter(&slices, delay.mean),
             range: train.range,
+            longer: train.longer,
             reordered: train.reordered,
         })
     }
@@ -235,6 +238,16 @@ impl Quiet {
     /// Standard deviation of the delay of a frame, at most: of one that is spread evenly.
     pub(crate) fn scatter(&self) -> f64 {
         self.range / libm::sqrt(12.0)
+    }
+
+    /// How many of `frames_s` frames in a second are on their way at once for longer than the shortest delay,
+    /// at most. Where they overtake each other each is delayed by itself, and what Little's law gives in the mean
+    /// is a Poisson count; where they keep their order the slowest of all holds up what is behind it.
+    pub(crate) fn delayed(&self, frames_s: f64) -> f64 {
+        let all = frames_s * self.range;
+        let mean = frames_s * self.longer;
+        let by_chance = mean + CERTAIN * libm::sqrt(mean) + 1.0;
+        if self.reordered { by_chance.min(all) } else { all }
     }
 
     /// The loss with its interval.
@@ -315,8 +328,9 @@ impl Quiet {
     /// Of so many frames, of which so many were lost one by one.
     pub(crate) const fn that_lost(frames: f64, lost: f64) -> Self {
         let delay = Mean { mean: 0.01, error: 0.0 };
-        let (scatter, range) = (0.0, 0.0);
-        Self { bps: 1e6, frames, lost, loss_events: lost, delay, scatter, range, reordered: false }
+        let (scatter, range, longer) = (0.0, 0.0, 0.0);
+        let (bps, loss_events, reordered) = (1e6, lost, false);
+        Self { bps, frames, lost, loss_events, delay, scatter, range, longer, reordered }
     }
 }
 

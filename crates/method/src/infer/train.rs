@@ -36,6 +36,8 @@ pub(crate) struct Train {
     pub(super) duplicates: f64,
     /// From the shortest delay to the longest.
     pub(super) range: f64,
+    /// From the shortest delay to the mean of all.
+    pub(super) longer: f64,
 }
 
 /// Successive frames; times in seconds from the start of the train.
@@ -104,6 +106,7 @@ impl Train {
             loss_events: seen.loss_events.unwrap_or(0) as f64,
             duplicates: seen.duplicate_frames.unwrap_or(0) as f64,
             range: seen.delay.map_or(0.0, |delay| (delay.max - delay.min).as_secs_f64()),
+            longer: seen.delay.map_or(0.0, |delay| (delay.mean - delay.min).as_secs_f64()),
         })
     }
 

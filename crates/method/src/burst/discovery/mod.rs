@@ -5,12 +5,14 @@
 //! frames and one of short ones, which also tell what a frame is charged. A queue in front of a line
 //! is told from a shaper's by what it lets go at once and by what it counts of a frame.
 
+mod beyond;
 mod contradiction;
 mod policer;
 mod queue;
 
 use alloc::format;
 use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::{
@@ -161,6 +163,8 @@ struct Look<'a> {
     quiet: Option<Quiet>,
     /// Frames that the sender did not hold back.
     line: Option<BurstReport>,
+    /// What became of all trains, with the length of their frames.
+    sent: Vec<(u32, BurstReport)>,
     /// Seconds from one of the longest frames to the next on the slowest line, where a policer drops some of
     /// them, as far as that is known.
     slot_in_runs: Option<f64>,
@@ -196,6 +200,7 @@ impl<'a> Look<'a> {
             queued: Duration::ZERO,
             quiet: None,
             line: None,
+            sent: Vec::new(),
             slot_in_runs: None,
         }
     }
@@ -330,6 +335,7 @@ impl<'a> Look<'a> {
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
+        self.sent.extend(report.bursts.iter().map(|burst| (frame_bytes, burst.clone())));
         let sent = sum(|burst| burst.sent_frames);
         self.run.count(Counts {
             // Trains are fitted to what left and when: how much that is is a question, not a plan.

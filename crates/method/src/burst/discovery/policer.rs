@@ -282,6 +282,11 @@ impl Look<'_> {
         {
             return found;
         }
+        let held_bytes = self.held_bytes(cir.at_most / 8.0, &charge);
+        if marked.is_empty() && held_bytes > cbs.at_most {
+            cbs = Bounds { estimate: held_bytes, at_least: held_bytes, at_most: f64::INFINITY };
+            (of_one, alone, two) = (cbs, None, None);
+        }
         let together = Together { rate_bps: cir, depth_bytes: of_one };
         let mut excess = excess(long, &marked, charged);
         if let Some(two) = two {
@@ -402,17 +407,19 @@ impl Measured {
 
     /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
     /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
-    /// one just above the rate beside a quiet time.
+    /// one just above the rate beside a quiet time, which may not have met the queue that this train filled.
     fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
         let full = self.depth().estimate * one;
         let (mut waited, mut off) = self.waited;
-        if 3.0 * found.waits.1 < off {
+        let queued = 0.5 * full;
+        let filled_a_queue = waited - off > queued;
+        if 3.0 * found.waits.1 < off && !filled_a_queue {
             (waited, off) = (found.waits.0, 3.0 * found.waits.1);
         }
         if waited + off < 0.35 * full && waited - off <= 0.25 * one {
             Kind::Policer
-        } else if waited - off > (0.5 * full).min(3.0 * one) {
+        } else if waited - off > queued.min(3.0 * one) {
             Kind::Queue
         } else {
             Kind::Unknown

@@ -7,7 +7,7 @@ use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Report, SecondBu
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
     Charge, CrossPattern, CrossSpec, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability,
-    QueueLimit, QueueSpec, ShapeSpec,
+    QueueLimit, QueueSpec, ReorderSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 use proptest::prelude::*;
@@ -268,6 +268,45 @@ fn a_policer_in_front_of_a_line_hardly_faster_is_not_denied() {
             Discovered::Policer { cir_bps, .. } => off_percent(cir_bps.estimate, truth).abs() < 1.0,
             Discovered::Unknown { rate_bps, .. } => {
                 (rate_bps.at_least..=rate_bps.at_most).contains(&truth)
+            }
+            Discovered::Shaper { .. } => false,
+        };
+        assert!(is_honest, "{found:?}");
+    }
+}
+
+/// A line hardly faster behind a policer drops what its short queue has no room for, as long as the bucket is not
+/// empty, and a few frames are held on the way: neither makes that queue a bucket.
+#[test]
+fn a_short_queue_is_not_taken_for_the_bucket_in_front_of_it() {
+    let reorder = ReorderSpec {
+        probability: Probability::new(0.000_63).unwrap(),
+        hold: Duration::from_millis(12),
+    };
+    for (cbs_bytes, line_kbps) in [(2_146_000, 40_856), (2_146_000, 40_860), (536_500, 40_856)] {
+        let police = PoliceSpec {
+            charge: Charge::L3,
+            ..PoliceSpec::single_bucket(Rate::bps(37_985_125), cbs_bytes)
+        };
+        let queue = Some(QueueSpec { limit: QueueLimit::Packets(76), ..QueueSpec::default() });
+        let line = LinkSpec { queue, ..port(Rate::bps(1000 * line_kbps)) };
+        let mut network = path(port(Rate::mbps(125)));
+        let policer =
+            LinkSpec { police: Some(police), reorder: Some(reorder), ..LinkSpec::default() };
+        network.near_to_far.extend([policer, line]);
+        let found = discover(&network).found;
+        // Full frames that the policer passes, and those that the line carries, at layer 2.
+        let policed_bps = 37_985_125.0 * 1518.0 / 1500.0;
+        let line_bps = 1e3 * line_kbps as f64 * 1518.0 / 1538.0;
+        let is_honest = match &found {
+            Discovered::NoPolicer { sent_bytes, .. } => *sent_bytes <= cbs_bytes,
+            Discovered::Policer { cir_bps, cbs_bytes: cbs, charge, .. } => {
+                charge.layer == Some((Layer::L3, -18))
+                    && off_percent(cir_bps.estimate, 37_985_125.0).abs() < 1.0
+                    && (cbs.at_least..=cbs.at_most).contains(&(cbs_bytes as f64))
+            }
+            Discovered::Unknown { rate_bps, .. } => {
+                rate_bps.at_least <= line_bps && policed_bps <= rate_bps.at_most
             }
             Discovered::Shaper { .. } => false,
         };

@@ -25,8 +25,10 @@ pub(crate) enum Granted {
 /// What became of the frames of a burst, which a line may have sent `slot` seconds apart.
 pub(super) fn fates(report: &BurstReport, granted: Granted, slot: f64, quiet: &Quiet) -> Fates {
     let left = departures(report);
-    let (of, uneven) = (fates_of(report, granted), quiet.range + unsure(report));
-    let fates = Fates { of, late: vec![0.0; left.len()], left, uneven };
+    let (of, late) = (fates_of(report, granted), vec![0.0; left.len()]);
+    let mut fates = Fates { of, late, left, uneven: unsure(report) };
+    let frames_s = fates.passes(quiet).estimate;
+    fates.uneven += quiet.delayed(frames_s) / frames_s.max(1.0);
     // What is sent faster than that is spaced by something else.
     let slot = if slot < fates.spacing() { slot } else { 0.0 };
     Fates { late: lateness(report, &fates.left, slot), ..fates }

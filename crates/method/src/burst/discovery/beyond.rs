@@ -1,0 +1,102 @@
+//! What trains let pass beyond the rate of a bucket: whatever else is on the path, one that has this rate holds
+//! that at least.
+
+use fp_model::BurstReport;
+
+use super::{Charge, Look, arrivals};
+use crate::infer::departures::{departures, unsure};
+
+/// Frames that arrived beyond those that a bucket, full at first, won until then: `frames_s` in a second. A frame
+/// met it later than it left by what its delay exceeds the shortest, at most.
+fn beyond(report: &BurstReport, frames_s: f64) -> f64 {
+    let left = departures(report);
+    let curve = arrivals(report);
+    let left_at = |frame: u32| left.get(frame as usize).copied().unwrap_or(0.0);
+    let shortest =
+        curve.iter().map(|one| one.at - left_at(one.frame)).fold(f64::INFINITY, f64::min);
+    let (mut latest, mut most) = (0.0_f64, 0.0_f64);
+    for arrival in &curve {
+        latest = latest.max(left_at(arrival.frame)).max(arrival.at - shortest);
+        most = most.max(f64::from(arrival.count) - frames_s * latest);
+    }
+    most - frames_s * unsure(report)
+}
+
+impl Look<'_> {
+    /// Bytes that a bucket held at least which wins `bytes_s`, by trains whose frames are known to cost what is said.
+    pub(super) fn held_bytes(&self, bytes_s: f64, charge: &Charge) -> f64 {
+        let is_known =
+            |frame_bytes: u32| charge.layer.is_some() || frame_bytes == self.search.frame_bytes;
+        let held = self.sent.iter().filter(|(frame_bytes, _)| is_known(*frame_bytes));
+        let held = held.map(|(frame_bytes, report)| {
+            let charged = charge.charged(f64::from(*frame_bytes));
+            charged * beyond(report, bytes_s / charged)
+        });
+        held.fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::time::Duration;
+
+    use fp_model::ArrivedRun;
+
+    use super::*;
+
+    const RATE: f64 = 1000.0;
+    const HOLDS: f64 = 20.0;
+
+    /// 200 frames, one each 250 µs, `in_front` of a bucket of 20 frames that wins one each millisecond for some
+    /// seconds, and as long behind it as `behind` says of one.
+    fn through(in_front: fn(u32) -> f64, behind: fn(u32) -> f64) -> BurstReport {
+        let at = |seconds: f64| Duration::from_secs_f64(seconds);
+        let (mut tokens, mut before) = (HOLDS, 0.0);
+        let arrived = (0..200).filter_map(|frame: u32| {
+            let meets = 0.25e-3 * f64::from(frame) + in_front(frame);
+            tokens = f64::min(HOLDS, tokens + RATE * (meets - before)) - 1.0;
+            before = meets;
+            let passes = tokens >= 0.0;
+            tokens += f64::from(u8::from(!passes));
+            let arrives = at(meets + behind(frame));
+            let run =
+                ArrivedRun { first: frame, frames: 1, dscp: None, from: arrives, until: arrives };
+            passes.then_some(run)
+        });
+        let (sent_frames, sent_until) = (200, at(199.0 * 0.25e-3));
+        BurstReport {
+            sent_frames,
+            sent_until,
+            arrived: arrived.collect(),
+            ..BurstReport::default()
+        }
+    }
+
+    #[test]
+    fn what_passes_beyond_the_rate_is_what_the_bucket_held() {
+        let held = beyond(&through(|_| 1e-3, |_| 2e-3), RATE);
+        assert!((HOLDS - 1.0..=HOLDS).contains(&held), "{held}");
+        assert!(beyond(&through(|_| 1e-3, |_| 2e-3), RATE / 2.0) > HOLDS);
+        assert_eq!(beyond(&BurstReport::default(), RATE), 0.0);
+    }
+
+    /// Queues in front of the bucket or behind it, and frames that take longer now and then.
+    #[test]
+    fn delays_never_make_it_more() {
+        let delays: [fn(u32) -> f64; 4] = [
+            |_| 0.0,
+            |frame| 0.3e-3 * f64::from(frame.min(100)),
+            |frame| {
+                0.1e-3 * f64::from(frame.min(100)) - 0.05e-3 * f64::from(frame.saturating_sub(100))
+            },
+            |frame| 0.2e-3 * f64::from(frame * 7 % 11) / 11.0,
+        ];
+        let pairs: Vec<_> =
+            delays.iter().flat_map(|one| delays.map(|other| (*one, other))).collect();
+        for (place, (in_front, behind)) in pairs.into_iter().enumerate() {
+            let held = beyond(&through(in_front, behind), RATE);
+            assert!(held <= HOLDS, "{place}: {held}");
+        }
+    }
+}
