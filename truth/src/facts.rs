@@ -37,6 +37,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use fp_model::{Direction, Rate};
+use fp_net::meter::{BandwidthProfileSpec, Coupling};
 use fp_net::path::{
     Aqm, Charge, CrossPattern, CrossSpec, JitterDistribution, LinkSpec, LossSpec, PoliceSpec,
     QueueLimit, QueueSpec, TooBigAnswer,
@@ -453,7 +454,7 @@ fn fed_frames_s(before: &[Stage<'_>]) -> f64 {
 fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     let profile = &police.profile;
     if profile.eir_l2 > Rate::ZERO {
-        return 1.0;
+        return flooded_of_two(profile, 1.0 / fed_frames_s(before), cost);
     }
     let earned_in_a_slot = bps(profile.cir_l2) / 8.0 / fed_frames_s(before);
     if profile.cbs_bytes as f64 >= cost + earned_in_a_slot {
@@ -461,6 +462,28 @@ fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     }
     let slots = cost / earned_in_a_slot;
     slots / slots.ceil()
+}
+
+/// The same of two buckets, by what becomes of each of many frames.
+fn flooded_of_two(profile: &BandwidthProfileSpec, slot_s: f64, cost: f64) -> f64 {
+    const FRAMES: u32 = 100_000;
+    let [cir, eir] = [profile.cir_l2, profile.eir_l2].map(|rate| bps(rate) / 8.0 * slot_s);
+    let (cbs, ebs) = (profile.cbs_bytes as f64, profile.ebs_bytes as f64);
+    let (mut committed, mut excess, mut passed) = (0.0, 0.0, 0.0);
+    for _ in 0..FRAMES {
+        let overflow = match profile.coupling {
+            Coupling::Coupled => f64::max(committed + cir - cbs, 0.0),
+            Coupling::Uncoupled => 0.0,
+        };
+        committed = f64::min(committed + cir, cbs);
+        excess = f64::min(excess + eir + overflow, ebs);
+        let bucket = if committed >= cost { &mut committed } else { &mut excess };
+        if *bucket >= cost {
+            *bucket -= cost;
+            passed += cost;
+        }
+    }
+    f64::min(passed / (f64::from(FRAMES) * (cir + eir)), 1.0)
 }
 
 /// How long a frame waits at most for a line or a shaper of this frame rate, and whether frames are

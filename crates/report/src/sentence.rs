@@ -209,6 +209,7 @@ fn why(reason: Fields<'_>, step: Option<Fields<'_>>, steps: &[Fields<'_>]) -> Op
             String::from("no loss and no queue explains it: look at hosts and middleboxes")
         }
         "windows_too_small" => String::from("larger windows would decide (--window)"),
+        "bottleneck_uncertain" => String::from("give the bottleneck's rate (--cir)"),
         "trial_too_short" => String::from("a longer trial would decide (--duration)"),
         _ => reason.word("text").to_owned(),
     };

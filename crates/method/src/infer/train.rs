@@ -171,6 +171,12 @@ impl Train {
         Some(slice.due)
     }
 
+    /// Frames lost of the slices before the one that arrived then.
+    pub(crate) fn lost_before(&self, arrived_at: f64) -> f64 {
+        let is_before = |slice: &&Slice| slice.arrived == 0.0 || slice.arrived_at < arrived_at;
+        self.lost(0..self.slices.iter().take_while(is_before).count())
+    }
+
     pub(super) fn that_arrived(&self, of: Range<usize>) -> impl DoubleEndedIterator<Item = &Slice> {
         self.slices[of].iter().filter(|slice| slice.arrived > 0.0)
     }

@@ -5,6 +5,7 @@ mod ideal;
 mod metered;
 mod plan;
 mod report;
+mod standing;
 mod steady;
 mod throughput;
 mod unmeasured;

@@ -12,7 +12,7 @@ use fp_model::{
 };
 
 use super::metered::steps_of;
-use super::verdict::{Standing, asked_percent, needed_percent, standing};
+use super::standing::{Standing, asked_percent, needed_percent, standing};
 use super::windows::{Fill, Path, WINDOW_FRACTION_MAX, queues};
 use super::{Late, Plan, Role, Run, Step, TcpStep, Thresholds, Windows, settle};
 use crate::tester::{repeated, reports};

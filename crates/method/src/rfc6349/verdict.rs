@@ -7,6 +7,9 @@ use core::time::Duration;
 
 use fp_model::{Abort, Layer, Rate, RttSummary, Sender, Timing};
 
+use super::standing::{
+    Standing, asked_percent, least_part, needed_percent, standing, threshold_percent,
+};
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
 use crate::rounded;
 use crate::verdict::{Check, Reason, Status, Verdict};
@@ -163,36 +166,6 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     (standing(&plan.thresholds, step) == Standing::Met).then_some(true)
 }
 
-/// What a trial says of the share of the ideal that was asked of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    Met,
-    Missed,
-    Undecided,
-}
-
-/// Met where all of the interval is above what was asked, and missed where all of it is below. While
-/// both directions are loaded, as much less is asked as acknowledgements may cost that wait behind
-/// data.
-pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
-    if step.good_bytes == 0 {
-        return Standing::Missed;
-    }
-    let asked = asked_percent(thresholds, step);
-    let Some([least, most]) = step.judged.share_percent_bounds else { return Standing::Undecided };
-    let needed = needed_percent(thresholds, step);
-    let stays = needed / step.share_percent();
-    // Windows that cannot carry what was asked say nothing of a path that carries it, unless they did.
-    let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4) || least >= asked;
-    if is_asked && least >= needed && step.judged.settled.stays_above(stays) {
-        Standing::Met
-    } else if most < needed && step.judged.settled.stays_below(stays) {
-        Standing::Missed
-    } else {
-        Standing::Undecided
-    }
-}
-
 fn broken(check: &Check) -> Reason {
     let what = match check.name {
         "tester_drops" => "the tester itself dropped packets",
@@ -242,25 +215,6 @@ fn failures(
     reasons
 }
 
-/// The share that a trial must carry: of what was sold, or of the ideal if nothing was sold.
-fn threshold_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
-    let both = thresholds.bidirectional_percent.filter(|_| step.bidirectional);
-    both.unwrap_or(thresholds.throughput_percent)
-}
-
-/// The share of the ideal that a trial must carry.
-pub(super) fn asked_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
-    threshold_percent(thresholds, step) * step.part_sold()
-}
-
-/// The same, less what acknowledgements may cost that wait behind data. If the path carries more than
-/// was sold, they first use what was not sold.
-pub(super) fn needed_percent(thresholds: &Thresholds, step: &TcpStep) -> f64 {
-    let (sold, assured) = (step.part_sold(), step.part_of_ideal(step.judged.assured_l4));
-    let needed = if sold > 1.0 { sold * assured } else { sold.min(assured) };
-    threshold_percent(thresholds, step) * needed
-}
-
 /// The rate with which throughput is compared.
 fn measure(step: &TcpStep) -> String {
     step.judged
@@ -291,7 +245,17 @@ fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
         return None;
     }
     let asked = asked_percent(thresholds, step).min(100.0) / 100.0;
-    let (code, why) = if step.judged.windows_l4 < step.ideal_l4.scaled(asked) {
+    let is_low = |[_, most]: [f64; 2]| most < needed_percent(thresholds, step);
+    let (code, why) = if step.judged.share_percent_bounds.is_some_and(is_low)
+        && least_part(step) < 1.0
+    {
+        let least = mbps(step.judged.ideal_l4_bounds.0);
+        let why = format!(
+            "all that is known of the bottleneck is that it allows {least} at least: give its rate \
+             (--cir)"
+        );
+        ("bottleneck_uncertain", why)
+    } else if step.judged.windows_l4 < step.ideal_l4.scaled(asked) {
         let most = mbps(step.judged.windows_l4);
         let why =
             format!("these windows carry {most} at most: larger ones would decide (--window)");

@@ -282,7 +282,15 @@ impl<'a> Look<'a> {
                 let queue = self.rested(&long, found)?;
                 self.lets_go(&queue, quiet)?.unwrap_or((*found, None))
             }
-            Kind::Policer => (Estimate { kind: Kind::Policer, ..*found }, long.holds()),
+            Kind::Policer => {
+                // Of two buckets a small one lets more pass of a faster train.
+                let rate = long.rate().scaled(8.0 * f64::from(self.search.frame_bytes));
+                let of_both = rate_of(found).or(rate);
+                let is_one = rate.at_least <= found.at_most && found.at_least <= rate.at_most;
+                let Bounds { at_least, at_most, .. } =
+                    if is_one { rate_of(found) } else { of_both };
+                (Estimate { kind: Kind::Policer, at_least, at_most, ..*found }, long.holds())
+            }
         })
     }
 

@@ -340,7 +340,7 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         let known = off + quiet.range * frames_s + chance + train.each;
         (count - middle - frames_s * (at - base)).abs() - known
     };
-    let frames =
+    let mut frames =
         Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off };
     // Behind a bucket frames wait as soon as more came than it can hold and has won since.
     let passed = 1.0 - quiet.loss_at_most();
@@ -351,6 +351,8 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
     let queued_at = (base + SURELY_QUEUED * (end - base)).min(emptied.unwrap_or(end));
     let differs = all.iter().filter(|point| point.0 >= queued_at).map(differs);
     let differs = differs.fold(0.0, f64::max);
+    // What is lost before anything waits may have gone at once, to something that drops of such bursts.
+    frames.at_most += emptied.map_or(0.0, |at| train.lost_before(at));
     if frames.at_most < 0.0 {
         // Something waited before the first frame.
         return None;

@@ -166,6 +166,21 @@ fn what_its_interval_does_not_decide_is_inconclusive() {
     assert_eq!(said(unknown).0, Status::Inconclusive);
 }
 
+#[test]
+fn what_is_not_known_of_the_bottleneck_fails_no_path() {
+    let with = |share: f64, sold| {
+        let mut step = tcp(share);
+        step.judged.ideal_l4_bounds.0 = Rate::mbps(36);
+        step.judged.sold_l4 = sold;
+        said(step)
+    };
+    // Of 36 Mbit/s 95 % are 90 % of 38.
+    let uncertain = (Status::Inconclusive, Vec::from(["bottleneck_uncertain"]));
+    assert_eq!(with(90.1, None), uncertain);
+    assert_eq!(with(89.9, None).0, Status::Fail);
+    assert_eq!(with(90.1, Some(Rate::mbps(38))).0, Status::Fail);
+}
+
 /// Of a trial that is too short for its losses a last third above 95 % says no more than that; one
 /// loss more costs 7.5 %.
 #[test]
