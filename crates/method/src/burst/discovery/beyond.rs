@@ -3,7 +3,8 @@
 
 use fp_model::BurstReport;
 
-use super::{Charge, Look, arrivals};
+use super::policer::Measured;
+use super::{Bounds, Charge, Look, arrivals};
 use crate::infer::departures::{departures, unsure};
 
 /// Frames that arrived beyond those that a bucket, full at first, won until then: `frames_s` in a second. A frame
@@ -23,8 +24,31 @@ fn beyond(report: &BurstReport, frames_s: f64) -> f64 {
 }
 
 impl Look<'_> {
+    /// What a bucket is that held more than was found of it by what a frame is said to be charged. Where long
+    /// frames alone show no more, short ones are charged otherwise.
+    pub(super) fn deeper(
+        &self,
+        long: &Measured,
+        charge: &Charge,
+        [cir, cbs]: [Bounds; 2],
+    ) -> Option<(Charge, [Bounds; 2])> {
+        let held = self.held_bytes(cir.at_most / 8.0, charge);
+        if held <= cbs.at_most {
+            return None;
+        }
+        let long_bytes = f64::from(self.search.frame_bytes);
+        let [rate, shown] = [long.rate(), long.depth()].map(|of| of.scaled(long_bytes));
+        let of_long = Charge { layer: None, ..*charge };
+        if self.held_bytes(rate.at_most, &of_long) <= shown.at_most {
+            let cbs = Bounds { at_most: f64::INFINITY, ..shown };
+            return Some((of_long, [rate.scaled(8.0), cbs]));
+        }
+        let cbs = Bounds { estimate: held, at_least: held, at_most: f64::INFINITY };
+        Some((*charge, [cir, cbs]))
+    }
+
     /// Bytes that a bucket held at least which wins `bytes_s`, by trains whose frames are known to cost what is said.
-    pub(super) fn held_bytes(&self, bytes_s: f64, charge: &Charge) -> f64 {
+    fn held_bytes(&self, bytes_s: f64, charge: &Charge) -> f64 {
         let is_known =
             |frame_bytes: u32| charge.layer.is_some() || frame_bytes == self.search.frame_bytes;
         let held = self.sent.iter().filter(|(frame_bytes, _)| is_known(*frame_bytes));

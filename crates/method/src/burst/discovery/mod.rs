@@ -83,9 +83,9 @@ pub(crate) fn look(
     let mut finder = Finder::new(look.run, search);
     let limits = finder.find()?;
     let range_s = if let Limits::Found(_, quiet) = &limits { quiet.range } else { 0.0 };
-    let line_slot = look.line.as_ref().and_then(|line| spacing(line, range_s));
+    look.line_slot = look.line.as_ref().and_then(|line| spacing(line, range_s));
     if let Limits::Found(found, _) = &limits {
-        let slot_bps = line_slot.map_or(0.0, |slot| 8.0 * f64::from(frame_bytes) / slot);
+        let slot_bps = look.line_slot.map_or(0.0, |slot| 8.0 * f64::from(frame_bytes) / slot);
         look.queued = finder.queued(found.bps.max(slot_bps));
     }
     (look.trials, look.sending) = (look.trials + finder.trials, look.sending + finder.spent);
@@ -98,7 +98,7 @@ pub(crate) fn look(
         (_, Limits::NotReached(bps, _)) => {
             Some(at_l1(Bounds { estimate: bps, at_least: bps, at_most: f64::INFINITY }))
         }
-        _ => look.slot_in_runs.or(line_slot).map(|slot_s| Bounds {
+        _ => look.slot_in_runs.or(look.line_slot).map(|slot_s| Bounds {
             estimate: on_the_line / slot_s,
             at_least: 0.0,
             at_most: f64::INFINITY,
@@ -163,6 +163,8 @@ struct Look<'a> {
     quiet: Option<Quiet>,
     /// Frames that the sender did not hold back.
     line: Option<BurstReport>,
+    /// Seconds from one of them to the next, as they arrived.
+    line_slot: Option<f64>,
     /// What became of all trains, with the length of their frames.
     sent: Vec<(u32, BurstReport)>,
     /// Seconds from one of the longest frames to the next on the slowest line, where a policer drops some of
@@ -200,6 +202,7 @@ impl<'a> Look<'a> {
             queued: Duration::ZERO,
             quiet: None,
             line: None,
+            line_slot: None,
             sent: Vec::new(),
             slot_in_runs: None,
         }
@@ -400,9 +403,9 @@ impl<'a> Look<'a> {
 
     /// What a frame costs beside its length, by the frames that pass in a second at two lengths: both
     /// cost the same bytes, `f·(L + o)`. The layer is known where it alone lies between the bounds, also
-    /// beside those of tags that the network may add. Tags themselves are told by frames of a third length in
-    /// between: a host that was held up may make one of the lengths seem slower, which looks like a tag, but
-    /// like another one beside each of the others.
+    /// beside those of tags that the network may add. Tags themselves are told where frames of a third length in
+    /// between tell the same with either of the others: a host that was held up, or a line that is too slow for
+    /// short frames, makes one of the lengths seem slower, which looks like a tag.
     fn charge(
         &self,
         short: (u32, Bounds),
@@ -410,13 +413,14 @@ impl<'a> Look<'a> {
         middle: Option<(u32, Bounds)>,
     ) -> Charge {
         let offset_bytes = offset(short, long);
-        let beside = middle.map(|middle| [offset(short, middle), offset(middle, long)]);
-        let fits = |bytes: i32| {
-            let beside = beside.iter().flatten();
-            core::iter::once(&offset_bytes).chain(beside).all(|offset| is_offset(offset, bytes))
+        let told = |offset: Bounds| self.alone(|bytes| is_offset(&offset, bytes));
+        let is_told = |way: &(Layer, i32)| match middle {
+            Some(middle) => [offset(short, middle), offset(middle, long)]
+                .into_iter()
+                .all(|offset| told(offset) == Some(*way)),
+            None => self.layers().contains(way),
         };
-        let is_told = |way: &(Layer, i32)| middle.is_some() || self.layers().contains(way);
-        Charge { offset_bytes, layer: self.alone(fits).filter(is_told) }
+        Charge { offset_bytes, layer: told(offset_bytes).filter(is_told) }
     }
 
     /// The way of counting, with as few tags as that takes, whose bytes alone fit.

@@ -181,9 +181,13 @@ impl Look<'_> {
 
     /// Seconds from one frame of this length to the next on the slowest line; none where that is unknown.
     fn slot(&self, frame_bytes: u32) -> f64 {
+        self.slot_in_runs.map_or(0.0, |slot| self.on_a_line(slot, frame_bytes))
+    }
+
+    /// Seconds that a frame of this length takes on a line on which the longest ones take `slot` seconds.
+    pub(super) fn on_a_line(&self, slot: f64, frame_bytes: u32) -> f64 {
         let on_the_line = |bytes: u32| f64::from(bytes + PacketLayout::ETHERNET_L1_OVERHEAD);
-        let longest = on_the_line(self.search.frame_bytes);
-        self.slot_in_runs.map_or(0.0, |slot| slot * on_the_line(frame_bytes) / longest)
+        slot * on_the_line(frame_bytes) / on_the_line(self.search.frame_bytes)
     }
 
     /// A train of frames that meets a full bucket and empties it; `None` where none could.
@@ -252,7 +256,7 @@ impl Look<'_> {
         }
         let long_bytes = f64::from(self.search.frame_bytes);
         let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
-        let charge = charge.unwrap_or(Charge { offset_bytes: nothing, layer: None });
+        let mut charge = charge.unwrap_or(Charge { offset_bytes: nothing, layer: None });
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
         let Told { depth: mut cbs, mut alone, mut two } = long.told(other, long_bytes, charged);
@@ -282,9 +286,10 @@ impl Look<'_> {
         {
             return found;
         }
-        let held_bytes = self.held_bytes(cir.at_most / 8.0, &charge);
-        if marked.is_empty() && held_bytes > cbs.at_most {
-            cbs = Bounds { estimate: held_bytes, at_least: held_bytes, at_most: f64::INFINITY };
+        if marked.is_empty()
+            && let Some(deeper) = self.deeper(long, &charge, [cir, cbs])
+        {
+            (charge, [cir, cbs]) = deeper;
             (of_one, alone, two) = (cbs, None, None);
         }
         let together = Together { rate_bps: cir, depth_bytes: of_one };

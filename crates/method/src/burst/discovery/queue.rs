@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::contradiction::{contradicting, contradiction, tagged};
+use super::policer::{BELOW_THE_LINE, FASTER_LEAST};
 use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
 use crate::bounds::Bounds;
 use crate::burst::Passed;
@@ -221,6 +222,10 @@ impl Look<'_> {
     ) -> Result<Option<Held>, Abort> {
         let limit = self.search.limit_l2 / (8.0 * f64::from(frame_bytes));
         let offered = (faster * frames_s).min(FRAMES_S_MAX.max(1.5 * frames_s)).min(limit);
+        // What a line in front does not carry would wait there, and overflow.
+        let line = self.line_slot.map(|slot| BELOW_THE_LINE / self.on_a_line(slot, frame_bytes));
+        let line = line.filter(|line| *line >= FASTER_LEAST * frames_s);
+        let offered = offered.min(line.unwrap_or(offered));
         let train = self.overload(frame_bytes, [(offered, lasts)], frames_s)?;
         Ok(held(&train, offered, quiet))
     }

@@ -181,6 +181,21 @@ fn a_slow_shaper_with_a_deep_bucket_is_measured_by_what_comes_behind_it() {
     assert!(off_percent(bucket_bytes.estimate, 185_471.0).abs() < 1.0, "{found:?}");
 }
 
+/// What is offered faster than the line in front carries would wait there.
+#[test]
+fn a_shaper_behind_a_line_of_its_own_order_is_told() {
+    let (rate, bytes) = (Rate::bps(76_041_000), 272_540);
+    let queue = QueueSpec { limit: QueueLimit::Bytes(bytes), ..QueueSpec::default() };
+    let shape = Some(ShapeSpec { rate, burst_bytes: bytes, queue });
+    let found = discover(&path(LinkSpec { shape, ..port(Rate::mbps(100)) }));
+    let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
+        panic!("{found:?}")
+    };
+    assert_eq!(charge.layer, Some((Layer::L2, 0)), "{found:?}");
+    assert!(off_percent(rate_bps.estimate, 76_041_000.0).abs() < 0.02, "{found:?}");
+    assert!(off_percent(bucket_bytes.estimate, bytes as f64).abs() < 1.0, "{found:?}");
+}
+
 /// CIR and CBS, EIR and EBS, of what marks nothing.
 fn of_two([cir, cbs, eir, ebs]: [f64; 4]) -> PathSpec {
     let mut police = PoliceSpec::single_bucket(Rate::bps(cir as u64), cbs as u64);
