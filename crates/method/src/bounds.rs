@@ -79,6 +79,11 @@ impl Bounds {
         }
     }
 
+    /// Whether there is nothing that both hold.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        self.at_most < other.at_least || other.at_most < self.at_least
+    }
+
     /// What both hold, or what holds both where they exclude each other.
     pub(crate) fn and(self, other: Self) -> Self {
         let at_least = self.at_least.max(other.at_least);

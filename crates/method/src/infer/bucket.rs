@@ -117,6 +117,12 @@ impl Fates {
         self.at(self.left.len().saturating_sub(1)) / (self.left.len().max(2) - 1) as f64
     }
 
+    /// Whether a bucket holds a frame and what it wins from one to the next: it has less than a frame when it passes
+    /// none.
+    pub(crate) fn find_room_in(&self, frames: Bounds, frames_s: Bounds) -> bool {
+        frames.at_least >= 1.0 + frames_s.estimate * self.spacing()
+    }
+
     /// When a frame left.
     pub(crate) fn at(&self, frame: usize) -> f64 {
         self.left.get(frame).copied().unwrap_or(0.0)

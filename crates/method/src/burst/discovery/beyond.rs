@@ -49,9 +49,8 @@ impl Look<'_> {
 
     /// Bytes that a bucket held at least which wins `bytes_s`, by trains whose frames are known to cost what is said.
     fn held_bytes(&self, bytes_s: f64, charge: &Charge) -> f64 {
-        let is_known =
-            |frame_bytes: u32| charge.layer.is_some() || frame_bytes == self.search.frame_bytes;
-        let held = self.sent.iter().filter(|(frame_bytes, _)| is_known(*frame_bytes));
+        let is_known = |bytes: u32| charge.layer.is_some() || bytes == self.search.frame_bytes;
+        let held = self.sent.iter().filter(|(bytes, _)| is_known(*bytes));
         let held = held.map(|(frame_bytes, report)| {
             let charged = charge.charged(f64::from(*frame_bytes));
             charged * beyond(report, bytes_s / charged)

@@ -288,10 +288,9 @@ impl<'a> Look<'a> {
             Kind::Policer => {
                 // Of two buckets a small one lets more pass of a faster train.
                 let rate = long.rate().scaled(8.0 * f64::from(self.search.frame_bytes));
-                let of_both = rate_of(found).or(rate);
-                let is_one = rate.at_least <= found.at_most && found.at_least <= rate.at_most;
+                let told = rate_of(found);
                 let Bounds { at_least, at_most, .. } =
-                    if is_one { rate_of(found) } else { of_both };
+                    if told.excludes(&rate) { told.or(rate) } else { told };
                 (Estimate { kind: Kind::Policer, at_least, at_most, ..*found }, long.holds())
             }
         })

@@ -281,16 +281,14 @@ impl Look<'_> {
             (cbs.at_most, of_one.at_most) = (f64::INFINITY, f64::INFINITY);
         }
         let marked = marked(&long.seen);
-        if marked.is_empty()
-            && let Some(found) = self.contradicted(found, long, [short, other], &charge)
-        {
-            return found;
-        }
-        if marked.is_empty()
-            && let Some(deeper) = self.deeper(long, &charge, [cir, cbs])
-        {
-            (charge, [cir, cbs]) = deeper;
-            (of_one, alone, two) = (cbs, None, None);
+        if marked.is_empty() {
+            if let Some(found) = self.contradicted(found, long, [short, other], &charge) {
+                return found;
+            }
+            if let Some(deeper) = self.deeper(long, &charge, [cir, cbs]) {
+                (charge, [cir, cbs]) = deeper;
+                (of_one, alone, two) = (cbs, None, None);
+            }
         }
         let together = Together { rate_bps: cir, depth_bytes: of_one };
         let mut excess = excess(long, &marked, charged);
@@ -318,7 +316,7 @@ fn at_most(frames: f64) -> f64 {
 
 /// The narrower of two intervals, unless they exclude each other: then what holds both.
 fn better(one: Bounds, other: Bounds) -> Bounds {
-    if one.at_most < other.at_least || other.at_most < one.at_least {
+    if one.excludes(&other) {
         return one.or(other);
     }
     if other.width() < one.width() { other } else { one }
@@ -463,12 +461,10 @@ impl Measured {
         rates.reduce(Bounds::or).unwrap_or(self.passes)
     }
 
-    /// The same, if the bucket has less than a frame and what it wins from one to the next when it passes
-    /// one.
+    /// The same, if the bucket has room for it.
     pub(super) fn rate_with_room(&self) -> Option<Bounds> {
         let rate = self.rate_of_fits();
-        let won = rate.estimate * self.fates.spacing();
-        (self.depth_shown().at_least >= 1.0 + won).then_some(rate)
+        self.fates.find_room_in(self.depth_shown(), rate).then_some(rate)
     }
 
     /// Frames. Whichever rate passes one of each few frames, the bucket holds the one that it passes, and less than

@@ -8,7 +8,7 @@ use fp_model::{BurstReport, BurstsReport, Dscp};
 use super::super::{Quiet, arrivals, mean_spacing};
 use super::Measured;
 use crate::burst::SecondBucket;
-use crate::infer::bucket::{Bucket, Fate, Fates, Lost};
+use crate::infer::bucket::{Fate, Fates, Lost};
 use crate::infer::departures::{departures, lateness, unsure};
 
 /// Which of the frames that arrived a bucket let pass.
@@ -97,11 +97,10 @@ pub(super) fn excess(long: &Measured, marked: &[Dscp], charged: f64) -> Option<S
     if !fates.is_refused(&long.quiet) {
         return Some(everything);
     }
-    // One with room for hardly more than a frame passes one of each few at any rate.
-    let has_room =
-        |fit: &Bucket| fit.frames.at_least >= 1.0 + fit.frames_s.estimate * fates.spacing();
     let fit = fates.explained(fates.passes(&long.quiet), &long.quiet, Lost::Behind);
-    let fit = fit.filter(|fit| fit.is_likely(&long.quiet) && has_room(fit));
+    // One without room passes one of each few frames at any rate.
+    let has_room = fit.filter(|fit| fates.find_room_in(fit.frames, fit.frames_s));
+    let fit = has_room.filter(|fit| fit.is_likely(&long.quiet));
     let Some(fit) = fit else { return Some(everything) };
     Some(SecondBucket {
         rate_bps: Some(fit.frames_s.scaled(8.0 * charged)),
