@@ -387,6 +387,18 @@ impl Impairment {
         Self::Duplicates,
         Self::Corruption,
     ];
+
+    /// Each with this share of chance, but one kind of loss and of jitter at most, as a link has.
+    fn some(dice: &mut Dice, share: f64) -> Vec<Self> {
+        let mut there: Vec<Self> = Self::ALL.into_iter().filter(|_| dice.happens(share)).collect();
+        for [one, other] in [[Self::Loss, Self::BurstyLoss], [Self::Jitter, Self::ReorderingJitter]]
+        {
+            if there.contains(&one) {
+                there.retain(|kind| *kind != other);
+            }
+        }
+        there
+    }
 }
 
 /// Nothing happens by chance in half of the networks; one kind alone in most others, several together
@@ -407,19 +419,13 @@ fn impair(dice: &mut Dice, ways: [&mut Vec<LinkSpec>; 2]) {
         Duplicates,
         Corruption,
     ];
-    let mut there = match dice.unit() {
+    let there = match dice.unit() {
         at if at < 0.5 => Vec::new(),
         at if at < 0.78 => vec![dice.one_of(&OFTEN)],
         // Loss and jitter of some kind together are what real paths have.
         at if at < 0.9 => vec![Loss, Jitter],
-        _ => Impairment::ALL.into_iter().filter(|_| dice.happens(0.4)).collect(),
+        _ => Impairment::some(dice, 0.4),
     };
-    // A link has one of each only.
-    for [one, other] in [[Loss, BurstyLoss], [Jitter, ReorderingJitter]] {
-        if there.contains(&one) {
-            there.retain(|kind| *kind != other);
-        }
-    }
     let sides =
         if dice.happens(0.8) { [true, true] } else { dice.one_of(&[[true, false], [false, true]]) };
     let (place, scale) = (dice.unit(), Scale::drawn(dice));

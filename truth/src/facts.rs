@@ -464,26 +464,27 @@ fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     slots / slots.ceil()
 }
 
-/// The same of two buckets, by what becomes of each of many frames.
+/// The same of two buckets, by what they have no room for when many frames come.
 fn flooded_of_two(profile: &BandwidthProfileSpec, slot_s: f64, cost: f64) -> f64 {
     const FRAMES: u32 = 100_000;
     let [cir, eir] = [profile.cir_l2, profile.eir_l2].map(|rate| bps(rate) / 8.0 * slot_s);
     let (cbs, ebs) = (profile.cbs_bytes as f64, profile.ebs_bytes as f64);
-    let (mut committed, mut excess, mut passed) = (0.0, 0.0, 0.0);
+    let (mut committed, mut excess, mut wasted) = (0.0, 0.0, 0.0);
     for _ in 0..FRAMES {
-        let overflow = match profile.coupling {
-            Coupling::Coupled => f64::max(committed + cir - cbs, 0.0),
-            Coupling::Uncoupled => 0.0,
+        let overflow = f64::max(committed + cir - cbs, 0.0);
+        let (given, lost) = match profile.coupling {
+            Coupling::Coupled => (overflow, 0.0),
+            Coupling::Uncoupled => (0.0, overflow),
         };
+        wasted += lost + f64::max(excess + eir + given - ebs, 0.0);
         committed = f64::min(committed + cir, cbs);
-        excess = f64::min(excess + eir + overflow, ebs);
+        excess = f64::min(excess + eir + given, ebs);
         let bucket = if committed >= cost { &mut committed } else { &mut excess };
         if *bucket >= cost {
             *bucket -= cost;
-            passed += cost;
         }
     }
-    f64::min(passed / (f64::from(FRAMES) * (cir + eir)), 1.0)
+    1.0 - wasted / (f64::from(FRAMES) * (cir + eir))
 }
 
 /// How long a frame waits at most for a line or a shaper of this frame rate, and whether frames are

@@ -65,21 +65,16 @@ impl Options {
         };
         let mut words = words.iter().map(String::as_str);
         while let Some(name) = words.next() {
-            if name == "--links" {
-                options.is_of_links = true;
-                continue;
+            match name {
+                "--links" => options.is_of_links = true,
+                "--table" => options.which = Which::Fixed,
+                "--kernel" => options.which = Which::Kernel,
+                _ => {
+                    let value = words.next();
+                    let value = value.ok_or_else(|| format!("{name}: what is meant is missing"))?;
+                    options.set(name, value)?;
+                }
             }
-            let which = match name {
-                "--table" => Some(Which::Fixed),
-                "--kernel" => Some(Which::Kernel),
-                _ => None,
-            };
-            if let Some(which) = which {
-                options.which = which;
-                continue;
-            }
-            let value = words.next().ok_or_else(|| format!("{name}: what is meant is missing"))?;
-            options.set(name, value)?;
         }
         Ok(options)
     }

@@ -45,15 +45,8 @@ fn link(dice: &mut Dice, frame: &Frame, is_first: bool, bps: f64, delay: Duratio
         link.shape = Some(parts.shape(frame, rate));
     }
     let scale = Scale::drawn(dice);
-    for kind in Impairment::ALL {
-        let is_free = match kind {
-            Impairment::BurstyLoss => link.loss.is_none(),
-            Impairment::ReorderingJitter => link.jitter.is_none(),
-            _ => true,
-        };
-        if dice.happens(0.05) && is_free {
-            scale.apply(kind, &mut link);
-        }
+    for kind in Impairment::some(dice, 0.05) {
+        scale.apply(kind, &mut link);
     }
     if dice.happens(0.05) {
         super::more::tag(&mut link, 1);
