@@ -103,7 +103,7 @@ fn a_key_ends_the_run_and_the_terminal_is_as_it_was() {
 #[test]
 fn progress_on_a_terminal_is_one_line_that_foretells_the_end() {
     let (mut person, program) = terminal();
-    let words = ["test", "--lab", "bufferbloat-20m", "-J", "--no-save", "--sender", "bulk"];
+    let words = ["test", "--lab", "line-100m-10ms", "-J", "--no-save", "--sender", "bulk"];
     let mut test = command(&words);
     test.env("TERM", "xterm").stdin(Stdio::null()).stderr(Stdio::from(program));
     let test = Watched(test.stdout(Stdio::null()).spawn().unwrap());
