@@ -80,6 +80,10 @@ const IMPOSSIBLE: f64 = 4.0;
 /// A frame more or less in all of the time of a train is the finest that tells two rates apart, but for
 /// where it falls in its slot.
 const FINEST: f64 = 0.02;
+/// Of what is behind a knee, one part of this number is asked first whether any bucket explains it.
+const BEGINNING: usize = 16;
+/// Ways that cost no more than this apart cost the same: what computing with fractions makes of it.
+const SAME_COST: f64 = 1e-6;
 /// The first slack that is tried, in frames: a tenth of the least distance of two frames that are sent
 /// at three times the rate.
 const SLACK_LEAST: f64 = 1.0 / 30.0;
@@ -109,6 +113,13 @@ pub(crate) struct Knee {
     pub(crate) frame: usize,
     /// Of the frames before it arrived.
     pub(crate) arrived: f64,
+}
+
+impl Quiet {
+    /// The most losses that a bucket needs which granted this number of frames, if it is a likely one.
+    fn needed_at_most(&self, granted: f64) -> f64 {
+        self.by_chance(granted * self.loss_at_most()) + 2.0
+    }
 }
 
 impl Fates {
@@ -175,50 +186,65 @@ impl Fates {
     }
 
     /// The bucket with the smallest slack that explains the train, up to the deficit that is won while
-    /// frames come unevenly; that without slack where none does.
+    /// frames come unevenly.
     pub(crate) fn explained(&self, rates: Bounds, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
-        let exact = self.fit(rates, quiet, lost, 0.0)?;
-        if exact.is_likely(quiet) {
-            return Some(exact);
-        }
+        let beginning = self.beginning(self.knee(quiet).frame);
+        let fit = |slack: f64| {
+            let costs = beginning.fit(rates, quiet, lost, slack)?.lost;
+            if costs > quiet.needed_at_most(self.of.len() as f64) {
+                return None;
+            }
+            self.fit(rates, quiet, lost, slack).filter(|fit| fit.is_likely(quiet))
+        };
         let most = rates.estimate * self.uneven;
         let doubled = core::iter::successors(Some(SLACK_LEAST), |slack| Some(2.0 * slack));
         let slacks: Vec<f64> = doubled.take_while(|slack| *slack < most).collect();
-        let fit =
-            |slack: &f64| self.fit(rates, quiet, lost, *slack).filter(|fit| fit.is_likely(quiet));
-        // With more slack every bucket explains more.
-        let smallest = slacks.partition_point(|slack| fit(slack).is_none());
-        slacks.get(smallest).and_then(fit).or(Some(exact))
+        fit(0.0).or_else(|| {
+            // With more slack every bucket explains more.
+            let smallest = slacks.partition_point(|slack| fit(*slack).is_none());
+            slacks.get(smallest).and_then(|slack| fit(*slack))
+        })
     }
 
-    /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train.
-    fn pass(&self, frames_s: f64, b: f64, lost: Lost, slack: f64) -> Way {
+    /// The train to a part of what is behind its knee, which costs no more by itself than all of it.
+    fn beginning(&self, knee: usize) -> Self {
+        let frames = knee + (self.of.len() - knee) / BEGINNING;
+        let late = self.late.iter().take(frames).copied().collect();
+        Self { of: self.of[..frames].to_vec(), left: self.left[..frames].to_vec(), late, ..*self }
+    }
+
+    /// What a bucket of `b` frames that refills with `frames_s` frames per second makes of the train, which
+    /// ends where it costs more than `most`.
+    fn pass(&self, frames_s: f64, b: f64, (lost, slack): (Lost, f64), most: f64) -> Way {
         let mut way = Way { owed: 0.0, least: 0.0, below: f64::INFINITY, lost: 0, granted: 0 };
         if lost == Lost::Either {
-            self.pass_either(frames_s, b, slack, &mut way);
+            self.pass_either(frames_s, b, slack, most, &mut way);
             return way;
         }
-        self.refill(frames_s, 0.0, |deficit, fate, late, _| match fate {
-            Fate::Arrived => {
-                *deficit += 1.0;
-                way.granted += 1;
-                let slack = slack + frames_s * late;
-                if *deficit > b + slack {
-                    way.owed += *deficit - (b + slack);
-                    *deficit = b + slack;
-                }
-                way.least = way.least.max(*deficit - slack);
-            }
-            Fate::Missing if *deficit + 1.0 <= b - slack => {
-                way.lost += 1;
-                way.granted += 1;
-                if lost == Lost::Behind {
+        self.refill(frames_s, 0.0, |deficit, fate, late, _| {
+            match fate {
+                Fate::Arrived => {
                     *deficit += 1.0;
+                    way.granted += 1;
+                    let slack = slack + frames_s * late;
+                    if *deficit > b + slack {
+                        way.owed += *deficit - (b + slack);
+                        *deficit = b + slack;
+                    }
                     way.least = way.least.max(*deficit - slack);
                 }
+                Fate::Missing if *deficit + 1.0 <= b - slack => {
+                    way.lost += 1;
+                    way.granted += 1;
+                    if lost == Lost::Behind {
+                        *deficit += 1.0;
+                        way.least = way.least.max(*deficit - slack);
+                    }
+                }
+                Fate::Missing => way.below = way.below.min(*deficit + 1.0 + slack),
+                Fate::Elsewhere => {}
             }
-            Fate::Missing => way.below = way.below.min(*deficit + 1.0 + slack),
-            Fate::Elsewhere => {}
+            way.costs() <= most
         });
         way
     }
@@ -226,7 +252,7 @@ impl Fates {
     /// The same with all deficits that there may be: each lost frame makes the greatest one greater and
     /// leaves the least as it is, each frame that arrives had tokens with all that are left, and each that was
     /// refused had none with all that are left.
-    fn pass_either(&self, frames_s: f64, b: f64, slack: f64, way: &mut Way) {
+    fn pass_either(&self, frames_s: f64, b: f64, slack: f64, most: f64, way: &mut Way) {
         let mut more = 0.0_f64;
         self.refill(frames_s, 0.0, |deficit, fate, late, won| {
             more = (more - won).max(*deficit);
@@ -234,10 +260,10 @@ impl Fates {
                 Fate::Arrived => {
                     (*deficit, more) = (*deficit + 1.0, more + 1.0);
                     way.granted += 1;
-                    let most = b + slack + frames_s * late;
-                    way.owed += (*deficit - most).max(0.0);
-                    *deficit = deficit.min(most);
-                    more = more.min(most);
+                    let deepest = b + slack + frames_s * late;
+                    way.owed += (*deficit - deepest).max(0.0);
+                    *deficit = deficit.min(deepest);
+                    more = more.min(deepest);
                     way.least = way.least.max(*deficit - slack);
                 }
                 Fate::Missing if more + 1.0 <= b - slack => {
@@ -251,20 +277,28 @@ impl Fates {
                 }
                 Fate::Elsewhere => {}
             }
+            way.costs() <= most
         });
     }
 
     /// Shows `meets` each frame with by how late it came, what a bucket of this rate lacks of being full then,
     /// and what it won since the frame before: what frames take is added to that, and it falls from one to the
     /// next. When it is full it lacks `full`: nothing, or minus infinity if it goes on winning as though it
-    /// never were.
-    fn refill(&self, frames_s: f64, full: f64, mut meets: impl FnMut(&mut f64, Fate, f64, f64)) {
+    /// never were. It ends where `meets` says that the rest does not matter.
+    fn refill(
+        &self,
+        frames_s: f64,
+        full: f64,
+        mut meets: impl FnMut(&mut f64, Fate, f64, f64) -> bool,
+    ) {
         let (mut deficit, mut before) = (0.0_f64, 0.0);
         for ((fate, at), late) in self.of.iter().zip(&self.left).zip(&self.late) {
             let won = frames_s * (at - before);
             deficit = (deficit - won).max(full);
             before = *at;
-            meets(&mut deficit, *fate, *late, won);
+            if !meets(&mut deficit, *fate, *late, won) {
+                break;
+            }
         }
     }
 
@@ -299,14 +333,14 @@ impl Fates {
     /// met, itself included, to the least that a missing one would have met. Rates fit between which
     /// there are such depths.
     fn without_loss(&self, rates: Bounds, knee: &Knee, slack: f64) -> Option<Bucket> {
-        let lacks = |frames_s: f64, full: f64| {
-            let (least, below) = self.depths(frames_s, full, slack);
+        let lacks = |frames_s: f64, full: f64, most: f64| {
+            let (least, below) = self.depths(frames_s, full, slack, most);
             least - below - 2.0 * slack
         };
-        let short = |frames_s: f64| lacks(frames_s, 0.0);
+        let short = |frames_s: f64| lacks(frames_s, 0.0, 0.0);
         let finest = FINEST / self.of.len().max(1) as f64 * rates.estimate;
         let fitting = |full: f64| {
-            let costs = |rate: f64| lacks(rate, full).max(0.0);
+            let costs = |rate: f64, most: f64| lacks(rate, full, most).max(0.0);
             let (from, to) = best(rates.at_least, rates.at_most, finest, costs);
             tried(from, to).filter(|rate| short(*rate) <= 0.0)
         };
@@ -329,14 +363,14 @@ impl Fates {
         };
         let band = (edge(first, rates.at_least), edge(last, rates.at_most));
         let frames_s = (band.0 + band.1) / 2.0;
-        let middle = self.depths(frames_s, 0.0, slack);
+        let middle = self.depths(frames_s, 0.0, slack, f64::INFINITY);
         let mut frames = Bounds {
             estimate: (middle.0 + middle.1) / 2.0,
             at_least: f64::INFINITY,
             at_most: f64::NEG_INFINITY,
         };
         for rate in tried(band.0, band.1).filter(|rate| short(*rate) <= 0.0) {
-            let (least, below) = self.depths(rate, 0.0, slack);
+            let (least, below) = self.depths(rate, 0.0, slack, f64::INFINITY);
             (frames.at_least, frames.at_most) =
                 (frames.at_least.min(least), frames.at_most.max(below));
         }
@@ -353,17 +387,20 @@ impl Fates {
 
     /// The depths that a bucket of this rate may have which refused every missing frame: at least the
     /// first, less than the second. There is none where the first is greater, and none of a frame or more
-    /// that refuses one while it is full.
-    fn depths(&self, frames_s: f64, full: f64, slack: f64) -> (f64, f64) {
+    /// that refuses one while it is full. The train ends where that lacks more than `most`.
+    fn depths(&self, frames_s: f64, full: f64, slack: f64, most: f64) -> (f64, f64) {
         let (mut least, mut below) = (0.0_f64, f64::INFINITY);
-        self.refill(frames_s, full, |deficit, fate, late, _| match fate {
-            Fate::Arrived => {
-                *deficit += 1.0;
-                least = least.max(*deficit - frames_s * late);
+        self.refill(frames_s, full, |deficit, fate, late, _| {
+            match fate {
+                Fate::Arrived => {
+                    *deficit += 1.0;
+                    least = least.max(*deficit - frames_s * late);
+                }
+                Fate::Missing if *deficit + slack > full => below = below.min(*deficit + 1.0),
+                Fate::Missing => below = 0.0,
+                Fate::Elsewhere => {}
             }
-            Fate::Missing if *deficit + slack > full => below = below.min(*deficit + 1.0),
-            Fate::Missing => below = 0.0,
-            Fate::Elsewhere => {}
+            least - below - 2.0 * slack <= most
         });
         (least, below)
     }
@@ -395,18 +432,18 @@ impl Fates {
         let (mut band, mut depths) = ((0.0, 0.0), (b, b));
         for turn in 0..TURNS {
             let around = if turn == 0 { middle } else { frames_s };
-            band = best(around - rate_off, around + rate_off, finest * middle, |rate| {
-                self.pass(rate, b, lost, slack).costs()
+            band = best(around - rate_off, around + rate_off, finest * middle, |rate, most| {
+                self.pass(rate, b, (lost, slack), most).costs()
             });
             frames_s = (band.0 + band.1) / 2.0;
-            depths = best((b - off).max(1.0), b + off, 1e-4, |b| {
-                self.pass(frames_s, b, lost, slack).costs()
+            depths = best((b - off).max(1.0), b + off, 1e-4, |b, most| {
+                self.pass(frames_s, b, (lost, slack), most).costs()
             });
             b = (depths.0 + depths.1) / 2.0;
             off = (off / 4.0).clamp(1.0, 2.0);
             rate_off = (rate_off / 4.0).max(2.0 * (band.1 - band.0));
         }
-        let way = self.pass(frames_s, b, lost, slack);
+        let way = self.pass(frames_s, b, (lost, slack), f64::INFINITY);
         let wide = (rates.at_most - rates.at_least) / 2.0;
         let (wider, mut frames) =
             self.as_good(&way, [frames_s, b], [wide, finest * middle], at, (lost, slack));
@@ -469,21 +506,23 @@ impl Fates {
         [frames_s, b]: [f64; 2],
         [wide, finest]: [f64; 2],
         knee_at: f64,
-        (lost, slack): (Lost, f64),
+        lost: (Lost, f64),
     ) -> ((f64, f64), Bounds) {
         let last = self.at(self.left.len().saturating_sub(1));
-        let at_rate = |rate: f64| {
+        let at_rate = |rate: f64, most: f64| {
             let depth = |pivot: f64| (b - (rate - frames_s) * pivot).max(1.0);
             let pivots = [knee_at, (knee_at + last) / 2.0, last];
-            let ways = pivots.map(|pivot| self.pass(rate, depth(pivot), lost, slack));
+            let ways = pivots.map(|pivot| self.pass(rate, depth(pivot), lost, most));
             ways.into_iter().min_by(|one, other| one.costs().total_cmp(&other.costs()))
         };
         let most = way.costs() + 0.5;
-        let costs = |rate: f64| at_rate(rate).map_or(f64::INFINITY, |way| way.costs().max(most));
+        let costs = |rate: f64, cheapest: f64| {
+            at_rate(rate, cheapest).map_or(f64::INFINITY, |way| way.costs().max(most))
+        };
         let band = best(frames_s - wide, frames_s + wide, finest, costs);
         let mut frames = Bounds { estimate: b, at_least: way.least, at_most: way.below };
         for rate in tried(band.0, band.1) {
-            if let Some(other) = at_rate(rate).filter(|other| other.costs() <= most) {
+            if let Some(other) = at_rate(rate, most).filter(|other| other.costs() <= most) {
                 frames.at_least = frames.at_least.min(other.least);
                 frames.at_most = frames.at_most.max(other.below);
             }
@@ -516,8 +555,7 @@ impl Fates {
 impl Bucket {
     /// Whether its losses are no more than those at any rate.
     pub(crate) fn is_likely(&self, quiet: &Quiet) -> bool {
-        let expected = self.granted * quiet.loss_at_most();
-        self.lost <= quiet.by_chance(expected) + 2.0
+        self.lost <= quiet.needed_at_most(self.granted)
     }
 
     /// Of the losses that it needs.
@@ -533,25 +571,30 @@ fn tried(from: f64, to: f64) -> impl Iterator<Item = f64> {
     (0..=TRIED).map(move |place| from + (to - from) * place as f64 / TRIED as f64)
 }
 
-/// The values between two that cost least, to `finest`.
-pub(crate) fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64) -> f64) -> (f64, f64) {
+/// The values between two that cost least, to `finest`. What costs more than it is asked for may say less.
+pub(crate) fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     let (mut from, mut to) = (from, to);
     loop {
         let step = (to - from) / TRIED as f64;
-        let tried: Vec<(f64, f64)> = (0..=TRIED)
-            .map(|place| from + step * place as f64)
-            .map(|value| (value, costs(value)))
-            .collect();
-        let least = tried.iter().map(|(_, costs)| *costs).fold(f64::INFINITY, f64::min);
-        let mut cheapest = tried.iter().filter(|(_, costs)| *costs <= least + 1e-6);
-        let first = cheapest.next().map_or(from, |(value, _)| *value);
-        let last = cheapest.next_back().map_or(first, |(value, _)| *value);
-        let count = tried.iter().filter(|(_, costs)| *costs <= least + 1e-6).count();
-        let is_apart = last - first > (to - from) / 2.0;
-        if count >= RESOLVED || step <= finest || is_apart {
-            return (first - step, last + step);
+        let (mut all, mut least) = ([f64::INFINITY; TRIED + 1], f64::INFINITY);
+        // What is cheap is in the middle, and makes the rest quick.
+        let beside = (1..=TRIED / 2).flat_map(|off| [TRIED / 2 - off, TRIED / 2 + off]);
+        for place in core::iter::once(TRIED / 2).chain(beside) {
+            all[place] = costs(from + step * place as f64, least + SAME_COST);
+            least = least.min(all[place]);
         }
-        (from, to) = (first - step, last + step);
+        let mut cheapest = (0..=TRIED).filter(|place| all[*place] <= least + SAME_COST);
+        let first = cheapest.next().unwrap_or(0);
+        let (mut last, mut count) = (first, 1);
+        for place in cheapest {
+            (last, count) = (place, count + 1);
+        }
+        let [begins, ends] = [first, last].map(|place| from + step * place as f64);
+        let is_apart = ends - begins > (to - from) / 2.0;
+        if count >= RESOLVED || step <= finest || is_apart {
+            return (begins - step, ends + step);
+        }
+        (from, to) = (begins - step, ends + step);
     }
 }
 

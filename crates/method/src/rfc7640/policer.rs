@@ -217,7 +217,6 @@ struct Looked {
     /// so that the depth of two that were sold follows from the hunt, where nothing is lost by chance.
     depth: Option<Bounds>,
     loses_nothing: bool,
-    /// The slowest line.
     line_l2: Option<Rate>,
 }
 

@@ -1,7 +1,7 @@
 //! Frames between the two ends of a link: delay, jitter and reordering.
 
 use alloc::collections::{BinaryHeap, VecDeque};
-use core::cmp::{Ordering, Reverse};
+use core::cmp::Reverse;
 use core::time::Duration;
 
 use fp_model::Time;
@@ -25,15 +25,24 @@ pub(crate) struct Transit<T> {
 /// Where all frames keep their order a ring is enough.
 #[derive(Clone, Debug)]
 enum UnderWay<T> {
-    InOrder(VecDeque<Due<T>>),
-    Shuffled(BinaryHeap<Reverse<Due<T>>>),
+    InOrder(VecDeque<(Due, Parcel<T>)>),
+    Shuffled(Shuffled<T>),
 }
 
+/// Sorted are when frames are due, not the frames, which are large.
 #[derive(Clone, Debug)]
-pub(crate) struct Due<T> {
-    pub(crate) at: Time,
+struct Shuffled<T> {
+    due: BinaryHeap<Reverse<Due>>,
+    /// By number, from that of the first one that is under way.
+    parcels: VecDeque<Option<Parcel<T>>>,
+    first: u64,
+}
+
+/// Frames are due in the order of time; at the same instant in the order of entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Time,
     number: u64,
-    pub(crate) parcel: Parcel<T>,
 }
 
 /// A frame at the other end.
@@ -60,7 +69,11 @@ impl<T> Transit<T> {
             entered: 0,
             latest_out: None,
             under_way: if order_is_free {
-                UnderWay::Shuffled(BinaryHeap::new())
+                UnderWay::Shuffled(Shuffled {
+                    due: BinaryHeap::new(),
+                    parcels: VecDeque::new(),
+                    first: 0,
+                })
             } else {
                 UnderWay::InOrder(VecDeque::new())
             },
@@ -75,17 +88,20 @@ impl<T> Transit<T> {
         self.entered += 1;
         match &mut self.under_way {
             UnderWay::InOrder(ring) => {
-                let at = ring.back().map_or(at, |ahead| ahead.at.max(at));
-                ring.push_back(Due { at, number, parcel });
+                let at = ring.back().map_or(at, |(ahead, _)| ahead.at.max(at));
+                ring.push_back((Due { at, number }, parcel));
             }
-            UnderWay::Shuffled(heap) => heap.push(Reverse(Due { at, number, parcel })),
+            UnderWay::Shuffled(shuffled) => {
+                shuffled.due.push(Reverse(Due { at, number }));
+                shuffled.parcels.push_back(Some(parcel));
+            }
         }
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
         Some(match &self.under_way {
-            UnderWay::InOrder(ring) => ring.front()?.at,
-            UnderWay::Shuffled(heap) => heap.peek()?.0.at,
+            UnderWay::InOrder(ring) => ring.front()?.0.at,
+            UnderWay::Shuffled(shuffled) => shuffled.due.peek()?.0.at,
         })
     }
 
@@ -93,9 +109,9 @@ impl<T> Transit<T> {
         if self.next_due()? > now {
             return None;
         }
-        let Due { at, number, parcel } = match &mut self.under_way {
+        let (Due { at, number }, parcel) = match &mut self.under_way {
             UnderWay::InOrder(ring) => ring.pop_front()?,
-            UnderWay::Shuffled(heap) => heap.pop()?.0,
+            UnderWay::Shuffled(shuffled) => shuffled.take()?,
         };
         let overtaken = self.latest_out.is_some_and(|latest| latest > number);
         self.latest_out = self.latest_out.max(Some(number));
@@ -125,6 +141,18 @@ impl<T> Transit<T> {
     }
 }
 
+impl<T> Shuffled<T> {
+    fn take(&mut self) -> Option<(Due, Parcel<T>)> {
+        let Reverse(due) = self.due.pop()?;
+        let parcel = self.parcels.get_mut((due.number - self.first) as usize)?.take()?;
+        while let Some(None) = self.parcels.front() {
+            self.parcels.pop_front();
+            self.first += 1;
+        }
+        Some((due, parcel))
+    }
+}
+
 /// In standard deviations.
 const NORMAL_CUT: f64 = 4.0;
 
@@ -138,24 +166,3 @@ fn jittered(delay: Duration, distribution: JitterDistribution, random: &mut Rand
     let off = scale.mul_f64(share.abs());
     if share < 0.0 { delay.saturating_sub(off) } else { delay + off }
 }
-
-/// Frames are due in the order of time; at the same instant in the order of entry.
-impl<T> Ord for Due<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-impl<T> PartialOrd for Due<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> PartialEq for Due<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<T> Eq for Due<T> {}

@@ -87,7 +87,6 @@ impl Host {
         busy.max(self.stands_still_until(layer, now))
     }
 
-    /// A packet leaves.
     pub(crate) fn on_sent(&mut self, now: Time) {
         let Some(takes) = one_in(self.trouble.sends_per_second) else { return };
         self.sends_until = self.sends_until.max(now) + takes;

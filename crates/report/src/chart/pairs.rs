@@ -10,7 +10,6 @@ pub(super) struct Pair {
     pub(super) reached: f64,
 }
 
-/// The highest bar.
 pub(super) fn most(pairs: &[Pair]) -> f64 {
     pairs.iter().map(|pair| pair.possible.max(pair.reached)).fold(0.0, f64::max)
 }

@@ -122,7 +122,6 @@ impl Status {
 }
 
 impl Summary {
-    /// The document.
     pub fn json(&self) -> serde_json::Result<Value> {
         serde_json::to_value(self)
     }

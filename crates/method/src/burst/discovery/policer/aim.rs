@@ -156,8 +156,7 @@ impl Aim {
             return true;
         }
         let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.estimate;
-        let slack =
-            measured.fits.iter().flatten().map(|fit| fit.slack).fold(f64::INFINITY, f64::min);
+        let slack = measured.likely().iter().map(|fit| fit.slack).reduce(f64::min).unwrap_or(0.0);
         let is_unsure = unsure > SLACK_FRAMES && slack > SLACK_FRAMES;
         self.slower += u32::from(is_unsure);
         is_unsure

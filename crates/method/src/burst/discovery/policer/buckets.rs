@@ -227,7 +227,7 @@ fn shares(of: impl Fn(f64) -> Tried, may_be_one: bool) -> Vec<(f64, Tried)> {
         if *least > 0.0 && least.is_finite() && beside.all(|other| least <= other) {
             let middle = shares[place].0;
             let (from, to) =
-                best(middle - step, (middle + step).min(1.0), FINEST, |share| gap(&of(share)));
+                best(middle - step, (middle + step).min(1.0), FINEST, |share, _| gap(&of(share)));
             let least = (from + to) / 2.0;
             shares.push((least, of(least)));
         }
