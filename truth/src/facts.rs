@@ -96,6 +96,8 @@ pub(crate) struct DirectionFacts {
     pub(crate) frames_s: f64,
     /// From the least to the most that is a right answer, relative to `frames_s`.
     pub(crate) right: [f64; 2],
+    /// The most that all pass if they come evenly, relative to `frames_s`.
+    pub(crate) even: f64,
     /// Of all elements that limit within [`RESOLUTION`]; the first one is that of the slowest.
     pub(crate) kinds: Vec<Kind>,
     /// Bytes that the limiting element charges a frame beyond its length.
@@ -139,11 +141,13 @@ impl DirectionFacts {
         let copies_before = stages[..limit].iter().map(|stage| stage.passes.max(1.0));
         let copies_before: f64 = copies_before.product();
         let bucket = bucket(&stages, limit);
-        let flooded = match element {
+        let (flooded, even) = match element {
             Element::Police { police, offset_bytes } => {
-                flooded(police, &stages[..limit], charged(frame_bytes, *offset_bytes))
+                let cost = charged(frame_bytes, *offset_bytes);
+                let even = even_of_two(&police.profile, *frames_s, cost);
+                (flooded(police, &stages[..limit], cost), even)
             }
-            Element::Line { .. } | Element::Shaper { .. } | Element::Chance => 1.0,
+            Element::Line { .. } | Element::Shaper { .. } | Element::Chance => (1.0, 1.0),
         };
         let onset = 1.0 / share_before;
         // What arrives of an overload is counted without duplicates.
@@ -167,6 +171,7 @@ impl DirectionFacts {
             frame_bytes,
             frames_s: *frames_s,
             right: [arrives.min(1.0).min(left), onset.max(1.0)],
+            even,
             kinds,
             offset_bytes: element.offset_bytes(),
             released_bytes: element.released_bytes(),
@@ -454,7 +459,7 @@ fn fed_frames_s(before: &[Stage<'_>]) -> f64 {
 fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     let profile = &police.profile;
     if profile.eir_l2 > Rate::ZERO {
-        return flooded_of_two(profile, 1.0 / fed_frames_s(before), cost);
+        return of_two(profile, 1.0 / fed_frames_s(before), cost).0;
     }
     let earned_in_a_slot = bps(profile.cir_l2) / 8.0 / fed_frames_s(before);
     if profile.cbs_bytes as f64 >= cost + earned_in_a_slot {
@@ -464,12 +469,26 @@ fn flooded(police: &PoliceSpec, before: &[Stage<'_>], cost: f64) -> f64 {
     slots / slots.ceil()
 }
 
-/// The same of two buckets, by what they have no room for when many frames come.
-fn flooded_of_two(profile: &BandwidthProfileSpec, slot_s: f64, cost: f64) -> f64 {
+/// The share of both rates together at which two buckets refuse none of frames that come evenly.
+fn even_of_two(profile: &BandwidthProfileSpec, frames_s: f64, cost: f64) -> f64 {
+    let refuses = |share: f64| of_two(profile, 1.0 / (share * frames_s), cost).1;
+    if profile.eir_l2 == Rate::ZERO || !refuses(1.0 - 1e-6) {
+        return 1.0;
+    }
+    let (mut passes, mut too_much) = (0.0, 1.0);
+    while too_much - passes > 1e-7 {
+        let middle = f64::midpoint(passes, too_much);
+        *(if refuses(middle) { &mut too_much } else { &mut passes }) = middle;
+    }
+    passes
+}
+
+/// The same of two buckets, by what they have no room for when many frames come, and whether they refuse any.
+fn of_two(profile: &BandwidthProfileSpec, slot_s: f64, cost: f64) -> (f64, bool) {
     const FRAMES: u32 = 100_000;
     let [cir, eir] = [profile.cir_l2, profile.eir_l2].map(|rate| bps(rate) / 8.0 * slot_s);
     let (cbs, ebs) = (profile.cbs_bytes as f64, profile.ebs_bytes as f64);
-    let (mut committed, mut excess, mut wasted) = (0.0, 0.0, 0.0);
+    let (mut committed, mut excess, mut wasted, mut refuses) = (cbs, ebs, 0.0, false);
     for _ in 0..FRAMES {
         let overflow = f64::max(committed + cir - cbs, 0.0);
         let (given, lost) = match profile.coupling {
@@ -480,11 +499,12 @@ fn flooded_of_two(profile: &BandwidthProfileSpec, slot_s: f64, cost: f64) -> f64
         committed = f64::min(committed + cir, cbs);
         excess = f64::min(excess + eir + given, ebs);
         let bucket = if committed >= cost { &mut committed } else { &mut excess };
+        refuses |= *bucket < cost;
         if *bucket >= cost {
             *bucket -= cost;
         }
     }
-    1.0 - wasted / (f64::from(FRAMES) * (cir + eir))
+    (1.0 - wasted / (f64::from(FRAMES) * (cir + eir)), refuses)
 }
 
 /// How long a frame waits at most for a line or a shaper of this frame rate, and whether frames are

@@ -60,6 +60,23 @@ fn frames_that_delays_bring_together_need_room_for_all_of_them() {
     assert!(!is_bunched(&[first.clone(), queued(9)]) && is_bunched(&[first, queued(7)]));
 }
 
+/// Two buckets of one frame, of 700 and of 300 frames/s. Of a little more than 700 in a second the first bucket lacks
+/// a little of each second one, and the other one has not yet won a frame when it is asked for its second:
+/// 2 · 300 / 700 is less than one. With room for two frames each, both rates together pass.
+#[test]
+fn two_buckets_without_room_refuse_frames_that_come_more_slowly_than_both_rates() {
+    let even = |frames: u64| {
+        let mut police = PoliceSpec::single_bucket(Rate::bps(700 * 8 * 1518), frames * 1518);
+        (police.profile.eir_l2, police.profile.ebs_bytes) =
+            (Rate::bps(300 * 8 * 1518), frames * 1518);
+        let way = full(&[LinkSpec { police: Some(police), ..line(1_000_000_000) }]);
+        assert!(near(way.frames_s, 1000.0), "{way:?}");
+        way.even
+    };
+    assert!(near(even(1), 0.7), "{}", even(1));
+    assert!(near(even(2), 1.0), "{}", even(2));
+}
+
 /// A line of 8,127.438 frames/s, beside others who send up to 20 Mbit/s of 64 bytes, which are 26.25 on the
 /// line: as many as 26,250,000 / (8 · 1538) = 2,133.453 of ours. TCP takes all that is free.
 #[test]

@@ -17,6 +17,8 @@ const BLAMES_THE_POLICER: [&str; 5] = [
     "cir_outside_tolerance",
     "no_policer",
 ];
+/// What a service's last step offers of its CIR: ITU-T Y.1564.
+const POLICED: f64 = 1.25;
 /// Loss of more than this many times what a service may lose is seen in every step.
 const SURELY_SEEN: f64 = 3.0;
 
@@ -64,7 +66,8 @@ fn measured(facts: &Facts, step: &Value, name: &'static str, key: &str) -> Optio
 /// Whether a policer that is as sold may be failed. The burst test may where the path itself loses
 /// frames and it blames that, not the policer; the others do not separate the two, and may where
 /// the path has any random impairment. All of them may where a queue has no room for what the bucket lets
-/// through: the path does not carry the burst, although the policer does.
+/// through: the path does not carry the burst, although the policer does. A service may that gets less than
+/// its CIR of a quarter more, because the bucket has no room for a frame and what it wins until the next one.
 fn may_fail(
     method: Method,
     network: &Network,
@@ -78,7 +81,12 @@ fn may_fail(
         Method::Burst => way.loss > 0.0 && !reasons(&ran.document).any(blames),
         _ => !network.links(direction).iter().all(is_clean),
     };
-    is_impaired || way.is_crossed || !way.carries_bursts
+    let has_room = |bucket: Bucket| {
+        let cost = f64::from(way.frame_bytes) + f64::from(bucket.offset_bytes);
+        bucket.cbs_bytes >= cost * (1.0 + 1.0 / POLICED)
+    };
+    let is_short = method == Method::Y1564 && !way.bucket.is_none_or(has_room);
+    is_impaired || way.is_crossed || !way.carries_bursts || is_short
 }
 
 fn verdict(ran: &Ran, is_as_sold: bool, may_pass: bool, may_fail: bool) -> Figure {

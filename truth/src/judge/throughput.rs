@@ -44,7 +44,7 @@ fn throughput(way: &DirectionFacts, step: &Value) -> Figure {
             false => Figure::unknown(THROUGHPUT, "not said"),
         };
     };
-    let right = Right::within(way.frames_s, way.right);
+    let right = Right::within(way.even * way.frames_s, way.right);
     if loses {
         let bound = Right { from: 0.0, ..right };
         return bound.judged(THROUGHPUT, said).bound();

@@ -245,11 +245,12 @@ impl Discovered {
         Some(Together { depth_bytes, ..*together })
     }
 
-    /// What a policer lets pass at once of frames of this length, in bytes of them.
-    pub(crate) fn depth_l2(&self, frame_bytes: f64) -> Option<Bounds> {
+    /// What a policer lets pass of frames of this length, in bits and bytes of them.
+    pub(crate) fn together_l2(&self, frame_bytes: f64) -> Option<Together> {
         let Self::Policer { charge, .. } = self else { return None };
-        let Together { depth_bytes, .. } = self.together()?;
-        Some(depth_bytes.scaled(frame_bytes / charge.charged(frame_bytes)))
+        let Together { rate_bps, depth_bytes } = self.together()?;
+        let l2 = |bounds: Bounds| bounds.scaled(frame_bytes / charge.charged(frame_bytes));
+        Some(Together { rate_bps: l2(rate_bps), depth_bytes: l2(depth_bytes) })
     }
 }
 

@@ -34,6 +34,8 @@ const LEARNING: Duration = Duration::from_millis(100);
 const SILENCE: f64 = 0.0005;
 /// Frames that arrive more slowly than they left fill a queue: a longer trial would lose some.
 const GROWTH_MIN: f64 = 0.001;
+/// Of delays, percentiles are too high by up to this share.
+const RANKS: f64 = 0.03;
 
 /// What is to be offered.
 #[derive(Clone, Debug)]
@@ -316,7 +318,7 @@ fn judged(offer: &Offer, seen: &Observation, reports: Vec<FramesReport>) -> Offe
         },
         sent_l1: slower(&mut sent_l1),
         received_l1: slower(&mut received_l1),
-        fills_a_queue: reports.iter().any(|report| grows(report, offer.steady)),
+        fills_a_queue: reports.iter().any(grows),
         tester_limit: spoilt,
         repeats: 0,
         reports: Vec::new(),
@@ -326,35 +328,37 @@ fn judged(offer: &Offer, seen: &Observation, reports: Vec<FramesReport>) -> Offe
         let tolerated = TOLERATED.max(2.0 / report.sent_frames.max(1) as f64);
         (report.sent_in.as_secs_f64() / offer.steady.as_secs_f64() - 1.0).abs() > tolerated
     });
-    let late = reports.iter().any(|report| grows_by_lateness(report, offer.steady));
+    let late = reports.iter().any(grows_by_lateness);
     offered.tester_limit |= offered.unsent() > TOLERATED || stretched || late;
     Offered { reports, ..offered }
 }
 
 /// Whether frames arrived more slowly than they left because a queue grew all the time: then the last
-/// ones have waited for as long as the arrivals took more, and those in the middle for half of it.
-/// Where an end or the host stood still for a moment only the frames of that moment have waited, or,
-/// on a line that is full, all frames after it: those in the middle for nothing or for as long as the
-/// last.
-fn grows(report: &FramesReport, steady: Duration) -> bool {
+/// ones have waited for as long as the arrivals took more, and those in the middle for half of it, or more
+/// where others made room. Where an end or the host stood still for a moment only the frames of that moment
+/// have waited, or, on a line that is full, all frames after it: those in the middle for nothing or for as
+/// long as the last.
+fn grows(report: &FramesReport) -> bool {
     let Some(growth) = Growth::of(report) else { return false };
-    let whole_s = growth.shortfall * steady.as_secs_f64();
     growth.shortfall > GROWTH_MIN
-        && growth.last_s >= 0.8 * whole_s
-        && (0.8..=1.5).contains(&(growth.median_s / (whole_s / 2.0)))
+        && growth.last_s >= 0.8 * growth.later_s
+        && growth.median_s >= 0.8 * growth.later_s / 2.0
+        && growth.median_s <= growth.last_s * (1.0 - 2.0 * RANKS)
 }
 
 /// Whether such a queue may have come from the sender: frames that it sent late all at once wait for
 /// each other, and at the rate of the line they do so until the end.
-fn grows_by_lateness(report: &FramesReport, steady: Duration) -> bool {
+fn grows_by_lateness(report: &FramesReport) -> bool {
     let Some(growth) = Growth::of(report) else { return false };
     let by_itself_s = growth.last_s - report.gaps.lateness.max.as_secs_f64();
-    grows(report, steady) && by_itself_s < 0.8 * growth.shortfall * steady.as_secs_f64()
+    grows(report) && by_itself_s < 0.8 * growth.later_s
 }
 
 struct Growth {
-    /// The share of the rate sent that did not arrive in the same time.
+    /// The share of the rate sent that did not arrive in the same time,
     shortfall: f64,
+    /// and how much longer the arrivals took for it.
+    later_s: f64,
     /// How much longer than the fastest of the steady frames the last ones have waited, and half of
     /// them. A queue that was there before, from frames sent late in the warm-up, does not count.
     last_s: f64,
@@ -363,11 +367,13 @@ struct Growth {
 
 impl Growth {
     fn of(report: &FramesReport) -> Option<Self> {
-        let frames = report.received_frames as f64 / report.sent_frames.max(1) as f64;
-        let stretch = report.sent_in.as_secs_f64() / report.received_in?.as_secs_f64();
+        let arrived = report.received_frames as f64 / report.sent_frames.max(1) as f64;
+        let sent_s = report.sent_in.as_secs_f64();
+        let needed_s = report.received_in?.as_secs_f64() / arrived;
         let delay = report.delay?;
         Some(Self {
-            shortfall: 1.0 - frames * stretch,
+            shortfall: 1.0 - sent_s / needed_s,
+            later_s: needed_s - sent_s,
             last_s: delay.p99.saturating_sub(delay.min).as_secs_f64(),
             median_s: delay.p50.saturating_sub(delay.min).as_secs_f64(),
         })

@@ -41,7 +41,7 @@ pub struct Plan {
     /// How long a run of a stateless test lasts: Td.
     #[serde(rename = "trial_s", with = "seconds")]
     pub trial: Duration,
-    /// By how much a shaper's rate or a class's share may differ from what was configured.
+    /// By how much a rate or a class's share may differ from what was configured.
     pub tolerance_percent: f64,
     /// The stateful tests of queue and shaper; `None` leaves them out.
     pub tcp: Option<TcpPlan>,

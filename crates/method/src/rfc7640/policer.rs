@@ -1,5 +1,6 @@
 //! Policers: bursts that conform pass whole, larger ones do not, and where the limit is.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -12,7 +13,7 @@ use super::bursts::{Offer, Outcome, interval, whole_prefix};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
 use super::{Hunt, HuntTrial, Plan, PolicerPlan, PolicerStep, Run, Stateless, Step};
 use crate::bounds::Bounds;
-use crate::burst::discovery;
+use crate::burst::{Together, discovery};
 use crate::infer::search::{Limits, Search};
 
 /// The RFC's recommendation.
@@ -49,7 +50,8 @@ pub(super) fn test(
         burst_rate_l2,
         excess: None,
         hunt: Hunt::default(),
-        depth: looked.depth,
+        rate: looked.together.map(|together| together.rate_bps),
+        depth: looked.together.map(|together| together.depth_bytes),
     };
     let mut failed = (!step.compliant.is_lossless()).then(|| (frames, whole_prefix_of(&outcomes)));
     if let (Some(frames), Some(rate)) = (excess_frames, burst_rate_l2) {
@@ -64,10 +66,10 @@ pub(super) fn test(
     }
     step.hunt = test.hunt(run, &step, frames, failed)?;
     if policer.ebs_bytes > 0 {
-        let is_sound = looked.depth.is_some() && looked.loses_nothing;
+        let is_sound = looked.together.is_some() && looked.loses_nothing;
         step.depth = is_sound.then(|| depth_by_bursts(policer, &step)).flatten();
     }
-    run.report.steps.push(Step::Policer(step));
+    run.report.steps.push(Step::Policer(Box::new(step)));
     Ok(())
 }
 
@@ -213,9 +215,9 @@ pub(super) fn frames_at_once(
 
 /// What trains of frames show of one direction, as in discovery.
 struct Looked {
-    /// How deep the bucket is, whatever is lost by chance. Two buckets that leave no mark are one to trains,
-    /// so that the depth of two that were sold follows from the hunt, where nothing is lost by chance.
-    depth: Option<Bounds>,
+    /// What the policer lets pass, whatever is lost by chance. Two buckets that leave no mark are one to
+    /// trains, so that the depth of two that were sold follows from the hunt, where nothing is lost by chance.
+    together: Option<Together>,
     loses_nothing: bool,
     line_l2: Option<Rate>,
 }
@@ -232,7 +234,7 @@ impl Looked {
         let (found, limits, _) = discovery::look(run, search, shortest)?;
         let at_l2 = |line_l1: Rate| Rate::bps((line_l1.as_bps() as f64 * share_l2) as u64);
         Ok(Self {
-            depth: found.found.depth_l2(f64::from(frame_bytes)),
+            together: found.found.together_l2(f64::from(frame_bytes)),
             loses_nothing: matches!(limits, Limits::Found(_, quiet) if quiet.lost == 0.0),
             line_l2: found.line_l1().map(at_l2),
         })

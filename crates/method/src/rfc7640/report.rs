@@ -1,5 +1,6 @@
 //! What an RFC 7640 run found, test by test.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -17,7 +18,7 @@ pub type Report = verdict::Report<Step>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     BaselineRtt(BaselineRtt),
-    Policer(PolicerStep),
+    Policer(Box<PolicerStep>),
     Queue(QueueStep),
     Scheduler(SchedulerStep),
     Shaper(ShaperStep),
@@ -101,8 +102,9 @@ pub struct PolicerStep {
     /// policer, which then never has to drop.
     pub excess: Option<Stateless>,
     pub hunt: Hunt,
-    /// What CBS and EBS seem to be, in bytes of frames from destination address to FCS; `None` where that
-    /// cannot be told.
+    /// CIR and EIR together, in bits per second of layer 2; `None` where that cannot be told.
+    pub rate: Option<Bounds>,
+    /// The same of CBS and EBS, in bytes.
     pub depth: Option<Bounds>,
 }
 

@@ -10,6 +10,7 @@ use super::{
     CapacityClass, CapacityStep, Device, Health, Hunt, Plan, PolicerStep, PortClass, QueueStep,
     SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
 };
+use crate::bounds::Bounds;
 use crate::verdict::{Check, Reason, Status, Verdict};
 use crate::{grouped, signed};
 
@@ -153,7 +154,7 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
 fn failures(plan: &Plan, step: &Step) -> Failures {
     match step {
         Step::BaselineRtt(_) => Failures::new(),
-        Step::Policer(step) => of_policer(step),
+        Step::Policer(step) => of_policer(plan, step),
         Step::Queue(step) => of_queue(step),
         Step::Scheduler(step) => of_scheduler(plan, step),
         Step::Shaper(step) => of_shaper(plan, step),
@@ -162,9 +163,18 @@ fn failures(plan: &Plan, step: &Step) -> Failures {
 }
 
 //= rfc7640 6.1.1
-fn of_policer(step: &PolicerStep) -> Failures {
+fn of_policer(plan: &Plan, step: &PolicerStep) -> Failures {
     let depth_bytes = step.cbs_bytes + step.ebs_bytes;
-    policed(&policer::named(step), depth_bytes, &step.compliant, &step.excess, &step.hunt)
+    let name = policer::named(step);
+    let mut failures = policed(&name, depth_bytes, &step.compliant, &step.excess, &step.hunt);
+    // A pause is longer by how late a burst may be, so that a small bucket is full with a lower CIR, too.
+    if let Some(rate) = &step.rate {
+        let what = if step.ebs_bytes > 0 { "CIR and EIR are together" } else { "the CIR is" };
+        let asked = Rate::bps(step.cir_l2.as_bps() + step.eir_l2.as_bps());
+        let wrong = wrong_rate(plan, &format!("{name}: {what}"), rate, asked);
+        failures.extend(wrong.map(|text| ("policer_rate_wrong", text)));
+    }
+    failures
 }
 
 fn policed(
@@ -290,7 +300,11 @@ impl Asked {
                     format!("{name}: bursts of {burst_bytes} bytes came out as they went in");
                 failures.push(("not_shaped", text));
             }
-            Some(rate) => failures.extend(self.wrong_rate(plan, rate)),
+            Some(rate) => {
+                let rate = Bounds::exactly(rate.as_bps() as f64);
+                let wrong = wrong_rate(plan, &format!("{name}: shaped to"), &rate, self.rate_l2);
+                failures.extend(wrong.map(|text| ("shaper_rate_wrong", text)));
+            }
         }
         let limit_bytes = *at_once_bytes as f64 * (1.0 + plan.tolerance_percent / 100.0);
         // Whatever is late makes a bucket look deeper.
@@ -307,21 +321,19 @@ impl Asked {
         failures.extend(out_of_order(name, stateless.out_of_order_frames));
         failures
     }
+}
 
-    fn wrong_rate(&self, plan: &Plan, rate: Rate) -> Option<(&'static str, String)> {
-        let mbps = |rate: Rate| rate.as_bps() as f64 / 1e6;
-        let percent = 100.0 * (mbps(rate) / mbps(self.rate_l2) - 1.0);
-        let text = || {
-            format!(
-                "{}: shaped to {:.2} Mbit/s at layer 2, {} % from {:.2}",
-                self.name,
-                mbps(rate),
-                signed(percent, 1),
-                mbps(self.rate_l2)
-            )
-        };
-        (percent.abs() > plan.tolerance_percent).then(|| ("shaper_rate_wrong", text()))
-    }
+/// What a rate is that is off what was configured for certain.
+fn wrong_rate(plan: &Plan, what: &str, rate: &Bounds, asked: Rate) -> Option<String> {
+    let asked_bps = asked.as_bps() as f64;
+    let percent = |bps: f64| 100.0 * (bps / asked_bps - 1.0);
+    let tolerated = plan.tolerance_percent;
+    let is_wrong = percent(rate.at_least) > tolerated || percent(rate.at_most) < -tolerated;
+    is_wrong.then(|| {
+        let percent = signed(percent(rate.estimate), 1);
+        let [rate, asked] = [rate.estimate, asked_bps].map(|bps| bps / 1e6);
+        format!("{what} {rate:.2} Mbit/s at layer 2, {percent} % from {asked:.2}")
+    })
 }
 
 //= rfc7640 6.1.2

@@ -36,6 +36,8 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
     let train = step.number("sbi_us").map(|_| {
         format!("{} bytes each {}", step.grouped("sbb_bytes"), step.microseconds("sbi_us"))
     });
+    let passes = rate("rate_estimate_l2_bps");
+    let passes = passes.map(|text| format!("{text} ({})", interval(step, "rate_estimate_l2_bps")));
     let depth = bytes("depth_estimate_bytes");
     let depth = depth.map(|text| format!("{text} ({})", interval(step, "depth_estimate_bytes")));
     let where_ = format!("{}, {}", device(step.word("name")), step.word("direction"));
@@ -46,6 +48,7 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
         ("Bottleneck bandwidth", rate("bandwidth_l2_bps")),
         ("Shaper rate, configured", rate("rate_l2_bps")),
         ("Burst size achieved (BSA)", bsa),
+        ("Rate of the policer", passes),
         ("Bucket", depth),
         ("Shaper rate (SR)", rate("sr_l2_bps")),
         ("Shaper bursts (SBB, SBI)", train),

@@ -207,8 +207,9 @@ static SERVICE: [Figure; 6] = [
     figure("fdv_ms", "frame delay variation", Milliseconds, Lower, Nowhere),
     figure("availability_percent", "availability", Percent(3), Higher, Nowhere),
 ];
-static DEVICE: [Figure; 3] = [
+static DEVICE: [Figure; 4] = [
     figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
+    figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
     figure("depth_estimate_bytes", "bucket", Bytes, Neither, Nowhere),
     figure("sr_l2_bps", "shaper rate (l2)", Unit::Rate, Neither, Nowhere),
 ];

@@ -285,7 +285,8 @@ const DISCOVERY: StepFields = StepFields {
 const POLICER: StepFields = StepFields {
     step: "rfc7640_policer",
     own: "pass direction frame_bytes cir_l2_bps cbs_bytes eir_l2_bps ebs_bytes burst_rate_l2_bps \
-        bsa_bytes depth_estimate_bytes depth_estimate_bytes_at_least \
+        bsa_bytes rate_estimate_l2_bps rate_estimate_l2_bps_at_least \
+        rate_estimate_l2_bps_at_most depth_estimate_bytes depth_estimate_bytes_at_least \
         depth_estimate_bytes_at_most",
     inside: &[
         ("compliant", STATELESS),

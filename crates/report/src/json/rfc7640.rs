@@ -38,6 +38,7 @@ fn policer(step: &PolicerStep) -> Value {
         "hunt": hunt(&step.hunt),
         "bsa_bytes": step.hunt.bsa_bytes,
     });
+    add(&mut fields, bounds("rate_estimate_l2_bps", step.rate.as_ref()));
     add(&mut fields, bounds("depth_estimate_bytes", step.depth.as_ref()));
     fields
 }

@@ -225,7 +225,7 @@ fn no_second_bucket(alone: Option<&Alone>) -> String {
     )
 }
 
-fn rate_between(bounds: &Bounds) -> String {
+pub(super) fn rate_between(bounds: &Bounds) -> String {
     let rate = |bps: f64| match bps.is_finite() {
         true => rate(Rate::bps(bps.max(0.0) as u64)),
         false => String::from("not known"),

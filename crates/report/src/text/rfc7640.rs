@@ -6,7 +6,7 @@ use fp_method::rfc7640::{
 };
 use fp_method::rounded;
 
-use super::burst::bytes_between;
+use super::burst::{bytes_between, rate_between};
 use super::{duration, grouped, line, mark, rate, unknown};
 
 pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
@@ -50,6 +50,9 @@ fn policer(out: &mut String, step: &PolicerStep, status: &str) {
         stateless(out, "in excess", excess);
     }
     hunt(out, "", &step.hunt);
+    if let Some(rate) = &step.rate {
+        line(out, &format!("  rate: {} l2", rate_between(rate)));
+    }
     if let Some(depth) = &step.depth {
         line(out, &format!("  bucket: {}", bytes_between(depth)));
     }

@@ -102,6 +102,19 @@ fn a_bucket_that_is_too_large_lets_bursts_in_excess_pass() {
     expect_depth(policer(&report), 128_000.0, WIDTH, "too large");
 }
 
+/// It takes 0.7 ms to fill at the rate that was sold, and a burst may be 0.1 ms late, in which it wins more than
+/// the tenth that it lacks.
+#[test]
+fn a_rate_that_is_too_low_fails_where_each_burst_meets_a_full_bucket() {
+    let sold = policer_plan(550, 50_000);
+    let report =
+        simulate(&policed(policer_plan(500, 50_000)), &Plan { policer: Some(sold), ..plan() });
+    assert_eq!(codes(&report), ["policer_rate_wrong"], "{:?}", report.verdict);
+    let rate = policer(&report).rate.unwrap();
+    assert!(rate.at_least <= 500e6 && 500e6 <= rate.at_most, "{rate:?}");
+    assert!(rate.at_most - rate.at_least < 1e6, "{rate:?}");
+}
+
 /// A frame is lost that the path loses, and no bucket is as shallow as the longest burst that came
 /// through whole by chance.
 #[test]

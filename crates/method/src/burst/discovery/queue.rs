@@ -347,17 +347,11 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
     };
     let mut frames =
         Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off };
-    // Behind a bucket frames wait as soon as more came than it can hold and has won since.
-    let passed = 1.0 - quiet.loss_at_most();
     let rate_at_most = frames_s * (1.0 + error);
-    let emptied = Some(frames)
-        .filter(is_of_a_bucket)
-        .and_then(|frames| train.outruns(frames.at_most / passed, rate_at_most / passed));
+    let emptied = empties(train, &mut frames, rate_at_most, quiet);
     let queued_at = (base + SURELY_QUEUED * (end - base)).min(emptied.unwrap_or(end));
     let differs = all.iter().filter(|point| point.0 >= queued_at).map(differs);
     let differs = differs.fold(0.0, f64::max);
-    // What is lost before anything waits may have gone at once, to something that drops of such bursts.
-    frames.at_most += emptied.map_or(0.0, |at| train.lost_before(at));
     if frames.at_most < 0.0 {
         // Something waited before the first frame.
         return None;
@@ -378,6 +372,22 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         differs,
         may_wait: ((sent - middle) / frames_s - sent / offered).max(0.0),
     })
+}
+
+/// When frames wait behind a bucket, at the latest: as soon as more came than it can hold and has won since. What is
+/// lost before that may have gone at once, to something that drops of such bursts: the bucket then holds as
+/// many frames more, which makes it later.
+fn empties(train: &Train, frames: &mut Bounds, rate_at_most: f64, quiet: &Quiet) -> Option<f64> {
+    let passed = 1.0 - quiet.loss_at_most();
+    let seen = Some(frames.at_most).filter(|_| is_of_a_bucket(frames))?;
+    loop {
+        let emptied = train.outruns(frames.at_most / passed, rate_at_most / passed)?;
+        let at_most = seen + train.lost_before(emptied);
+        if at_most <= frames.at_most {
+            return Some(emptied);
+        }
+        frames.at_most = at_most;
+    }
 }
 
 /// Standard errors of a straight line.

@@ -9,8 +9,8 @@ use crate::infer::rate::{Estimate, FINE, Kind, OVER, Quiet};
 
 /// How long a line is overloaded to see what its queue holds,
 const HOLDS: f64 = 2.0 / 3.0;
-/// and how long it is then kept busy to empty a bucket that may hide behind it, where the rate is a result:
-/// in five seconds one of a second at its rate, whose rate is five sixths of the line's.
+/// and how long it is then kept busy to empty a bucket that may hide behind it: in five seconds one of a
+/// second at its rate, whose rate is five sixths of the line's.
 const KEEPS_BUSY: Duration = Duration::from_secs(3);
 
 /// What came of offering more than a line carries for long.
@@ -33,17 +33,13 @@ impl Finder<'_> {
     /// Offers more than a line carries for longer: a bucket behind it is empty after a while, and the
     /// queue in front of it shows how much it holds.
     pub(super) fn hold(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Held, Abort> {
-        let (busy, over) = match self.search.precision {
-            // What drops is full and says how much it holds; what the ends tell each other takes the same way.
-            Precision::Result if found.drops => (KEEPS_BUSY, FINE),
-            Precision::Result => (KEEPS_BUSY, OVER),
-            Precision::Start => (Duration::ZERO, OVER),
-        };
+        // What drops is full and says how much it holds; what the ends tell each other takes the same way.
+        let over = if found.drops { FINE } else { OVER };
         let rate = (over * found.bps).min(self.limit);
         let lasts = self.search.empties.mul_f64(HOLDS);
         // At the line's own rate its queue stays as full as it is, and hardly drops: what the ends tell each
         // other takes the same way.
-        let steps = drained(rate, lasts, [(found.bps.min(self.limit), busy)]);
+        let steps = drained(rate, lasts, [(found.bps.min(self.limit), KEEPS_BUSY)]);
         let mut may_fall = true;
         let train = loop {
             let stream = self.sound(&steps, lasts.mul_f64(OVER - 1.0), "bottleneck, held")?;

@@ -1,5 +1,6 @@
 //! Steps made for it, against what was asked of them.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use core::time::Duration;
@@ -43,7 +44,7 @@ fn baseline() -> Step {
 }
 
 fn policer(compliant: Stateless, excess: Option<Stateless>) -> Step {
-    Step::Policer(PolicerStep {
+    Step::Policer(Box::new(PolicerStep {
         direction: Direction::Upload,
         frame_bytes: 1518,
         cir_l2: POLICER.cir_l2,
@@ -54,8 +55,9 @@ fn policer(compliant: Stateless, excess: Option<Stateless>) -> Step {
         burst_rate_l2: None,
         excess,
         hunt: Hunt::default(),
+        rate: None,
         depth: None,
-    })
+    }))
 }
 
 fn queue(stateless: Stateless) -> Step {
