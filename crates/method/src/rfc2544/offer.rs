@@ -34,8 +34,8 @@ const LEARNING: Duration = Duration::from_millis(100);
 const SILENCE: f64 = 0.0005;
 /// Frames that arrive more slowly than they left fill a queue: a longer trial would lose some.
 const GROWTH_MIN: f64 = 0.001;
-/// Of delays, percentiles are too high by up to this share.
-const RANKS: f64 = 0.03;
+/// The 99th percentile of normal delays is above the median by this many mean differences of neighbours: 2.326·√π / 2.
+const VARIES: f64 = 2.062;
 
 /// What is to be offered.
 #[derive(Clone, Debug)]
@@ -343,7 +343,7 @@ fn grows(report: &FramesReport) -> bool {
     growth.shortfall > GROWTH_MIN
         && growth.last_s >= 0.8 * growth.later_s
         && growth.median_s >= 0.8 * growth.later_s / 2.0
-        && growth.median_s <= growth.last_s * (1.0 - 2.0 * RANKS)
+        && growth.last_s - growth.median_s > growth.varies_s
 }
 
 /// Whether such a queue may have come from the sender: frames that it sent late all at once wait for
@@ -363,6 +363,8 @@ struct Growth {
     /// them. A queue that was there before, from frames sent late in the warm-up, does not count.
     last_s: f64,
     median_s: f64,
+    /// How far these are apart where delays vary by themselves.
+    varies_s: f64,
 }
 
 impl Growth {
@@ -370,12 +372,50 @@ impl Growth {
         let arrived = report.received_frames as f64 / report.sent_frames.max(1) as f64;
         let sent_s = report.sent_in.as_secs_f64();
         let needed_s = report.received_in?.as_secs_f64() / arrived;
-        let delay = report.delay?;
+        let (delay, jitter) = (report.delay?, report.jitter?);
         Some(Self {
             shortfall: 1.0 - sent_s / needed_s,
             later_s: needed_s - sent_s,
             last_s: delay.p99.saturating_sub(delay.min).as_secs_f64(),
             median_s: delay.p50.saturating_sub(delay.min).as_secs_f64(),
+            varies_s: VARIES * jitter.mean.unwrap_or(jitter.rfc3550).as_secs_f64(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fp_model::{DelaySummary, Jitter};
+
+    use super::*;
+
+    /// A trial of a second whose 1000 frames arrived over `arrived_ms`, half of them `median_ms` later than the
+    /// first and the last ones by `last_ms`.
+    fn grows_of([arrived_ms, median_ms, last_ms]: [u64; 3], jitter_ms: u64) -> bool {
+        let ms = Duration::from_millis;
+        let delay = DelaySummary { min: ms(10), p50: ms(10 + median_ms), ..Default::default() };
+        grows(&FramesReport {
+            sent_frames: 1000,
+            received_frames: 1000,
+            sent_in: ms(1000),
+            received_in: Some(ms(arrived_ms)),
+            delay: Some(DelaySummary { p99: ms(10 + last_ms), ..delay }),
+            jitter: Some(Jitter { rfc3550: ms(0), mean: Some(ms(jitter_ms)) }),
+            ..FramesReport::default()
+        })
+    }
+
+    #[test]
+    fn a_queue_grows_however_fast_and_where_others_make_room() {
+        assert!(grows_of([1010, 5, 10], 0));
+        assert!(grows_of([1600, 300, 595], 0));
+        assert!(grows_of([1250, 220, 245], 2));
+    }
+
+    #[test]
+    fn a_host_that_stood_still_is_no_queue() {
+        assert!(!grows_of([1010, 0, 10], 0));
+        assert!(!grows_of([1010, 10, 10], 0));
+        assert!(!grows_of([1010, 10, 14], 2));
     }
 }
