@@ -74,9 +74,9 @@ pub(super) struct Entered {
     pub(super) pulse: Option<Pulse>,
 }
 
-/// From the name to the clocks compared: four round trips of a path over a satellite, and less than
-/// the three seconds after which a user is told.
-pub(super) const CONNECT_MAX: Duration = Duration::from_millis(2800);
+/// From the name to the clocks compared: four round trips of a path over a satellite, and half a second, which
+/// a busy host may take to begin and to end, less than the three seconds after which a user is told.
+pub(super) const CONNECT_MAX: Duration = Duration::from_millis(2500);
 
 pub(super) fn connect(
     pairing: &Pairing,
