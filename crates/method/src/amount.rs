@@ -86,7 +86,6 @@ amount! {
     Bytes
 }
 amount! {
-    /// A duration.
     Seconds
 }
 amount! {

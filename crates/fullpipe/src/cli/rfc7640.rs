@@ -130,7 +130,7 @@ pub(crate) struct MethodArgs {
     /// How long each run lasts (the RFC asks for 60 s of a policer, 30 s of queue and shaper)
     #[arg(long, short = 't', value_name = "TIME", value_parser = trial_time, default_value = "1s")]
     duration: Duration,
-    /// Rates, and shares of classes in points, may differ by so much
+    /// The most by which a rate, or a class's share in points, may differ
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     tolerance: f64,
     /// Leave out the patterns over TCP

@@ -36,10 +36,9 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
     let train = step.number("sbi_us").map(|_| {
         format!("{} bytes each {}", step.grouped("sbb_bytes"), step.microseconds("sbi_us"))
     });
-    let passes = rate("rate_estimate_l2_bps");
-    let passes = passes.map(|text| format!("{text} ({})", interval(step, "rate_estimate_l2_bps")));
-    let depth = bytes("depth_estimate_bytes");
-    let depth = depth.map(|text| format!("{text} ({})", interval(step, "depth_estimate_bytes")));
+    let within = |text: Option<String>, field: &str| {
+        text.map(|text| format!("{text} ({})", interval(step, field)))
+    };
     let where_ = format!("{}, {}", device(step.word("name")), step.word("direction"));
     let mut facts = super::known([
         ("CIR", rate("cir_l2_bps")),
@@ -48,8 +47,8 @@ fn facts(step: Fields<'_>) -> Vec<Fact> {
         ("Bottleneck bandwidth", rate("bandwidth_l2_bps")),
         ("Shaper rate, configured", rate("rate_l2_bps")),
         ("Burst size achieved (BSA)", bsa),
-        ("Rate of the policer", passes),
-        ("Bucket", depth),
+        ("Rate of the policer", within(rate("rate_estimate_l2_bps"), "rate_estimate_l2_bps")),
+        ("Bucket", within(bytes("depth_estimate_bytes"), "depth_estimate_bytes")),
         ("Shaper rate (SR)", rate("sr_l2_bps")),
         ("Shaper bursts (SBB, SBI)", train),
         ("Shaper bucket", bytes("bucket_estimate_bytes")),
