@@ -44,7 +44,7 @@ pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_
 pub use testbed::{Abort, Event, Testbed};
 pub use timing::{Slot, Timing};
 pub use trial::{
-    BurstSpacing, BurstsLoad, CongestionControl, Direction, Family, FlowSpec, FramesLoad, Load,
-    MicroBursts, Pace, ProbesLoad, Sender, Step, TcpEngine, TcpLoad, Trial,
+    BurstSpacing, BurstsLoad, CongestionControl, Direction, Directions, Family, FlowSpec,
+    FramesLoad, Load, MicroBursts, Pace, ProbesLoad, Sender, Step, TcpEngine, TcpLoad, Trial,
 };
 pub use units::{Dscp, Ecn, Layer, LayeredRate, PacketLayout, Rate, Time};

@@ -87,6 +87,24 @@ pub enum Direction {
     Upload,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Directions {
+    Download,
+    Upload,
+    Both,
+}
+
+impl Directions {
+    pub const fn list(self) -> &'static [Direction] {
+        match self {
+            Self::Download => &[Direction::Download],
+            Self::Upload => &[Direction::Upload],
+            Self::Both => &[Direction::Download, Direction::Upload],
+        }
+    }
+}
+
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

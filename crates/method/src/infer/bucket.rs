@@ -1,19 +1,17 @@
 //! A token bucket from what became of each frame of a train.
 //!
-//! A bucket of `b` frames that is full when a train begins, and wins `f` frames in a second, lacks at
-//! any time as many of them as it let pass less what it won: its deficit `D`, never below zero. A frame
-//! that arrived had `D ≤ b` with itself; one that the bucket refused would have had `D > b`; what is
-//! missing although it fits was lost elsewhere. With a rate or a depth that is too low, frames arrive
-//! for which there are no tokens, the more the longer; with one that is too high, more and more of the
-//! refused ones seem to have fitted. What costs least is the bucket, and all that costs no more is its
-//! interval.
+//! A bucket of `b` frames that is full when a train begins, and wins `f` frames in a second, lacks at any time as
+//! many of them as it let pass less what it won: its deficit `D`, never below zero. A frame that arrived had `D ≤ b`
+//! with itself; one that the bucket refused would have had `D > b`; what is missing although it fits was lost
+//! elsewhere. With a rate or a depth that is too low, frames arrive for which there are no tokens, the more the
+//! longer; with one that is too high, more and more of the refused ones seem to have fitted. What costs least is the
+//! bucket, and all that costs no more is its interval.
 //!
-//! Only times of departure enter: what respaces frames behind the bucket changes nothing, and where the
-//! sender was not as even as planned its own times say when. Where a forwarder in front of the bucket
-//! is not even, or the times of the sender are not known exactly, a frame meets the bucket up to a time
-//! `e` earlier or later, and with a deficit that is up to `f·e` frames off. The slack `f·e` is the
-//! smallest with which the bucket explains the train, and no more than the delays of the path and those
-//! times leave room for; the depth is known no better than to it.
+//! Only times of departure enter: what respaces frames behind the bucket changes nothing, and where the sender was
+//! not as even as planned its own times say when. Where a forwarder in front of the bucket is not even, or the times
+//! of the sender are not known exactly, a frame meets the bucket up to a time `e` earlier or later, and with a
+//! deficit that is up to `f·e` frames off. The slack `f·e` is the smallest with which the bucket explains the train,
+//! and no more than the delays of the path and those times leave room for; the depth is known no better than to it.
 
 use alloc::vec::Vec;
 
@@ -84,6 +82,8 @@ const FINEST: f64 = 0.02;
 const BEGINNING: usize = 16;
 /// Ways that cost no more than this apart cost the same: what computing with fractions makes of it.
 const SAME_COST: f64 = 1e-6;
+/// Odds of 199 to 1 decide between two fits: the logarithm of that.
+const DECIDES: f64 = 5.3;
 /// The first slack that is tried, in frames: a tenth of the least distance of two frames that are sent
 /// at three times the rate.
 const SLACK_LEAST: f64 = 1.0 / 30.0;
@@ -204,6 +204,36 @@ impl Fates {
             let smallest = slacks.partition_point(|slack| fit(*slack).is_none());
             slacks.get(smallest).and_then(|slack| fit(*slack))
         })
+    }
+
+    /// Which of two buckets are likely, with losses before the one and behind the other.
+    ///
+    /// Slack hides losses: these are compared with the same. Which frame of those within it takes a token is open, and
+    /// that it always was the one which less slack lets pass would be chance. Half of one that is needed is too little.
+    pub(crate) fn likely_of(
+        &self,
+        fits: &[Option<Bucket>; 2],
+        rates: Bounds,
+        quiet: &Quiet,
+    ) -> [bool; 2] {
+        let are_likely = fits.map(|fit| fit.is_some_and(|fit| fit.is_likely(quiet)));
+        let (&[Some(before), Some(behind)], [true, true]) = (fits, are_likely) else {
+            return are_likely;
+        };
+        let knee = self.knee(quiet);
+        let won = self.count(Fate::Arrived) - knee.arrived;
+        let slot = rates.estimate * self.spacing();
+        let open = |slack: f64| won * libm::log(1.0 + 2.0 * slack / slot);
+        let slack = before.slack.max(behind.slack);
+        let odds = [(before, Lost::Before), (behind, Lost::Behind)].map(|(fit, lost)| {
+            let (alike, needed) = match fit.slack == slack {
+                true => (Some(fit), slack / 2.0),
+                false => (self.fit(rates, quiet, lost, slack), fit.slack),
+            };
+            alike.unwrap_or(fit).log_likelihood(quiet) - open(needed)
+        });
+        let best = odds[0].max(odds[1]);
+        odds.map(|one| one > best - DECIDES)
     }
 
     /// The train to a part of what is behind its knee, which costs no more by itself than all of it.
@@ -329,9 +359,8 @@ impl Fates {
 
     /// The bucket that refused every missing frame, if there is one.
     ///
-    /// Then the deficits alone say with which depths a rate fits: from the greatest that an arrived frame
-    /// met, itself included, to the least that a missing one would have met. Rates fit between which
-    /// there are such depths.
+    /// Then the deficits alone say with which depths a rate fits: from the greatest that an arrived frame met, itself
+    /// included, to the least that a missing one would have met. Rates fit between which there are such depths.
     fn without_loss(&self, rates: Bounds, knee: &Knee, slack: f64) -> Option<Bucket> {
         let lacks = |frames_s: f64, full: f64, most: f64| {
             let (least, below) = self.depths(frames_s, full, slack, most);

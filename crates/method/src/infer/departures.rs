@@ -8,8 +8,7 @@ use fp_model::{BurstReport, Departure};
 /// Times of departure are told to the nanosecond.
 const STAMP: f64 = 1e-9;
 
-/// When each frame of a burst left, in seconds since the first one did: evenly where its sender does not
-/// tell.
+/// When each frame of a burst left, in seconds since the first one did: evenly where its sender does not tell.
 pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
     let from = report.sent_from;
     let ends = |frame, at| Departure { frame, at };

@@ -77,8 +77,7 @@ pub(crate) struct Estimate {
     pub(crate) at_most: f64,
     /// By how much the delay had grown.
     pub(crate) delay: Duration,
-    /// By how much it exceeds that of a quiet time just above the rate, and the error of that, in
-    /// seconds.
+    /// By how much it exceeds that of a quiet time just above the rate, and the error of that, in seconds.
     pub(crate) waits: (f64, f64),
     /// More was dropped than at any rate: what forgives was at its end.
     pub(crate) drops: bool,
@@ -453,11 +452,10 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// A queue that grows by `s` seconds in each second is in front of a line of 1 / (1 + s) of the rate that
-    /// is offered. Where less comes than such a line sends, something behind it takes the rest, and more
-    /// than the line sends never gets there. The queue of the bottleneck itself grows no more once it drops,
-    /// and not before a bucket is empty: what grows all the while, in each quarter as in the others, is
-    /// none of it.
+    /// A queue that grows by `s` seconds in each second is in front of a line of 1 / (1 + s) of the rate that is
+    /// offered. Where less comes than such a line sends, something behind it takes the rest, and more than the line
+    /// sends never gets there. The queue of the bottleneck itself grows no more once it drops, and not before a
+    /// bucket is empty: what grows all the while, in each quarter as in the others, is none of it.
     fn in_front(&self, at_most: f64) -> Option<f64> {
         let Self { train, over, .. } = self;
         let quarter = over.len() / 4;

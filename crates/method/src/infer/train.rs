@@ -1,6 +1,5 @@
-//! How a train of frames of several rates arrived: counts, rates and delays of its parts, each with its
-//! standard error. Times are means over many frames, so that jitter and a host that stands still hardly
-//! enter.
+//! How a train of frames of several rates arrived: counts, rates and delays of its parts, each with its standard
+//! error. Times are means over many frames, so that jitter and a host that stands still hardly enter.
 
 use alloc::vec::Vec;
 use core::ops::Range;

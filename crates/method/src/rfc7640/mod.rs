@@ -22,10 +22,10 @@ use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets};
 use crate::tester::observed;
 use crate::watched::Watched;
+pub use fp_model::Directions;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
-    BadPlan, Class, Device, Directions, Plan, PolicerPlan, PortClass, QueuePlan, Scheduler,
-    ShaperPlan, TcpPlan,
+    BadPlan, Class, Device, Plan, PolicerPlan, PortClass, QueuePlan, Scheduler, ShaperPlan, TcpPlan,
 };
 pub use report::{
     BaselineRtt, CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, Pattern, PolicerStep,

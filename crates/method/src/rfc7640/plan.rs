@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::{
-    CongestionControl, Direction, Dscp, Family, FramesLoad, Layer, LayeredRate, PacketLayout, Rate,
+    CongestionControl, Directions, Dscp, Family, FramesLoad, Layer, LayeredRate, PacketLayout, Rate,
 };
 use serde::{Deserialize, Serialize};
 
@@ -45,24 +45,6 @@ pub struct Plan {
     pub tolerance_percent: f64,
     /// The stateful tests of queue and shaper; `None` leaves them out.
     pub tcp: Option<TcpPlan>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Directions {
-    Download,
-    Upload,
-    Both,
-}
-
-impl Directions {
-    pub const fn list(self) -> &'static [Direction] {
-        match self {
-            Self::Download => &[Direction::Download],
-            Self::Upload => &[Direction::Upload],
-            Self::Both => &[Direction::Download, Direction::Upload],
-        }
-    }
 }
 
 /// Token buckets that drop, counted in bytes of layer 2 frames.

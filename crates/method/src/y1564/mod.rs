@@ -27,9 +27,9 @@ use fp_model::{
 };
 
 pub use availability::{Availability, Second};
+pub use fp_model::Directions;
 pub use plan::{
-    Colours, Configuration, Criteria, Directions, Frames, PERFORMANCE_DEFAULT, Plan, Service, Tcp,
-    Traffic,
+    Colours, Configuration, Criteria, Frames, PERFORMANCE_DEFAULT, Plan, Service, Tcp, Traffic,
 };
 pub use rates::{Profile, eir_step_passes, policing_rate, step_load};
 pub use report::{

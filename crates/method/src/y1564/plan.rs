@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{Direction, Dscp, Family, FrameSizes, Rate};
+use fp_model::{Directions, Dscp, Family, FrameSizes, Rate};
 use serde::{Deserialize, Serialize};
 
 /// Every input of a run after defaults were filled in.
@@ -70,24 +70,6 @@ pub struct Service {
     #[serde(rename = "cir_l2_bps")]
     pub cir_l2: Rate,
     pub traffic: Traffic,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Directions {
-    Download,
-    Upload,
-    Both,
-}
-
-impl Directions {
-    pub const fn list(self) -> &'static [Direction] {
-        match self {
-            Self::Download => &[Direction::Download],
-            Self::Upload => &[Direction::Upload],
-            Self::Both => &[Direction::Download, Direction::Upload],
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -357,9 +357,8 @@ impl<'a> Look<'a> {
         Ok(report.clone())
     }
 
-    /// The length of the shortest frames with which a host still sends this number of bytes a second in
-    /// time, and a line more than `frames_s` long ones, however they are charged; `None` where the long
-    /// frames are hardly longer.
+    /// The length of the shortest frames with which a host still sends this number of bytes a second in time, and a
+    /// line more than `frames_s` long ones, however they are charged; `None` where the long frames are hardly longer.
     fn short_frame(&self, bytes_s: f64, frames_s: f64) -> Option<u32> {
         let most = self.search.frame_bytes * 2 / 3;
         let sent = (libm::ceil(bytes_s / SHORT_FRAMES_S) as u32).max(SHORT_FRAME);

@@ -46,8 +46,6 @@ const BUDGET: Duration = Duration::from_secs(20);
 const MANY_FRAMES: f64 = 60.0;
 /// One of each three is not one of each four because a count was cut short.
 const ROUNDED: f64 = 0.05;
-/// The natural logarithm of 20: odds of 20 to 1 decide between two fits.
-const DECIDES: f64 = 3.0;
 /// When two buckets refuse a frame each of them has less than one left, and both up to two: half a frame more
 /// or less than the single bucket that is most like them, and a thirtieth for the clocks.
 const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
@@ -59,8 +57,10 @@ pub(super) struct Measured {
     knee: Knee,
     quiet: Quiet,
     seen: BurstsReport,
-    /// With losses before the bucket and behind it.
+    /// With losses before the bucket and behind it,
     fits: [Option<Bucket>; 2],
+    /// and which of them are likely.
+    are_likely: [bool; 2],
     /// It takes two buckets to explain the train.
     is_two: bool,
     /// It takes losses on both sides of the bucket.
@@ -251,7 +251,9 @@ impl Look<'_> {
         [short, other]: [Option<&Measured>; 2],
         charge: Option<Charge>,
     ) -> Discovered {
-        if long.likely().is_empty() {
+        // What explains frames of one length and not those of another is no bucket.
+        let is_explained = |train: &Measured| !train.was_full || !train.likely().is_empty();
+        if long.likely().is_empty() || !short.is_none_or(is_explained) {
             return unknown(found);
         }
         let long_bytes = f64::from(self.search.frame_bytes);
@@ -341,6 +343,7 @@ impl Measured {
             let slack = OF_TWO + passes.estimate * fates.uneven;
             fits = sides.map(|lost| fates.fit(passes, quiet, lost, slack));
         }
+        let are_likely = fates.likely_of(&fits, passes, quiet);
         let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
         Self {
             frame_bytes,
@@ -349,6 +352,7 @@ impl Measured {
             quiet,
             seen,
             fits,
+            are_likely,
             passes,
             waited,
             is_two,
@@ -381,7 +385,8 @@ impl Measured {
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the
     /// odds decide, none where no single bucket does.
     fn likely(&self) -> Vec<Bucket> {
-        self.fits.iter().flatten().filter(|fit| self.is_among_the_likely(fit)).copied().collect()
+        let fits = self.fits.iter().zip(self.are_likely);
+        fits.filter_map(|(fit, is_likely)| fit.filter(|_| is_likely)).collect()
     }
 
     /// Whether a bucket explains the fate of every frame by when it left. Where others share the bucket, short frames
@@ -389,13 +394,6 @@ impl Measured {
     fn is_exact(&self) -> bool {
         let likely = self.likely();
         !likely.is_empty() && likely.iter().all(|fit| fit.slack == 0.0)
-    }
-
-    fn is_among_the_likely(&self, fit: &Bucket) -> bool {
-        let likely = self.fits.iter().flatten().filter(|fit| fit.is_likely(&self.quiet));
-        let by_odds = |fit: &Bucket| fit.log_likelihood(&self.quiet);
-        let best = likely.map(by_odds).fold(f64::NEG_INFINITY, f64::max);
-        fit.is_likely(&self.quiet) && by_odds(fit) > best - DECIDES
     }
 
     /// What this train shows that to be which a search found. A queue that the search found is looked at here where
@@ -507,7 +505,7 @@ impl Measured {
     /// side of it than the only likely fit says: some may be lost on one side and some on the other.
     fn on_the_other_side(&self) -> f64 {
         let lost = self.knee.frame as f64 - self.knee.arrived;
-        match self.fits.map(|fit| fit.is_some_and(|fit| self.is_among_the_likely(&fit))) {
+        match self.are_likely {
             _ if self.on_both_sides => 0.0,
             [true, false] => lost,
             [false, true] => -lost,

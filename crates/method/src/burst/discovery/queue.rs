@@ -271,8 +271,7 @@ impl Look<'_> {
 }
 
 impl Held {
-    /// Nothing waits longer than for a frame and by jitter, and much less than what was queued before
-    /// could.
+    /// Nothing waits longer than for a frame and by jitter, and much less than what was queued before could.
     fn is_of_a_policer(&self, found: &Estimate, quiet: &Quiet) -> bool {
         let nothing = 1.0 / self.frames_s.estimate + quiet.range;
         self.waited < (0.25 * found.delay.as_secs_f64().min(self.may_wait)).min(nothing)

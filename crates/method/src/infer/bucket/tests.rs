@@ -131,3 +131,18 @@ fn what_all_passes_is_not_refused() {
     let fates = train(1000, 1e-4, (20_000.0, 50.0), 97, Lost::Behind);
     assert!(!fates.is_refused(&quiet));
 }
+
+/// A bucket needs slack for what another explains without any, and fewer losses with it than that one.
+#[test]
+fn a_bucket_without_slack_is_likelier_than_one_that_needs_fewer_losses_with_it() {
+    let quiet = Quiet::that_lost(1000.0, 20.0);
+    for (lost, only) in [(Lost::Before, [true, false]), (Lost::Behind, [false, true])] {
+        for bucket in [(823.4, 40.3), (1013.7, 90.3), (2500.0, 17.9)] {
+            let fates = Fates { uneven: 0.01, ..train(6000, 1.0 / 7000.0, bucket, 50, lost) };
+            let rates = fates.passes(&quiet);
+            let fits =
+                [Lost::Before, Lost::Behind].map(|side| fates.explained(rates, &quiet, side));
+            assert_eq!(fates.likely_of(&fits, rates, &quiet), only, "{bucket:?}: {fits:?}");
+        }
+    }
+}

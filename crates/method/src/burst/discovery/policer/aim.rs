@@ -12,8 +12,7 @@ use crate::infer::departures::unsure;
 
 /// A train is longer by this factor than one that empties a bucket as deep as is expected.
 pub(super) const EMPTIES: f64 = 1.2;
-/// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are
-/// refused.
+/// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are refused.
 pub(super) const FASTER: f64 = 3.0;
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
 /// ends, so that the rate is known to one part in this number.

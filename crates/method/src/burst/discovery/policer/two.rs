@@ -19,8 +19,7 @@ use crate::infer::bucket::Fate;
 
 /// Of two buckets one may take longer to fill than both together would.
 pub(crate) const PAUSE_OF_TWO_S: f64 = 1.0;
-/// Trains after pauses: each but the first one halves, by ratio, the time in which one of two buckets may be
-/// full.
+/// Trains after pauses: each but the first one halves, by ratio, the time in which one of two buckets may be full.
 const PARTLY_MOST: usize = 7;
 /// The next pause is the geometric mean of one before and a time that differs by no more than this.
 const PART: f64 = 16.0;
@@ -189,8 +188,7 @@ impl Measured {
         (FASTER_LEAST * rate <= offered && offered < self.line).then_some(offered)
     }
 
-    /// Seconds in which buckets that are empty are to fill next; `None` where it is known when either of two is
-    /// full.
+    /// Seconds in which buckets that are empty are to fill next; `None` where it is known when either of two is full.
     fn next_pause(&self, buckets: &Buckets) -> Option<f64> {
         let filled = || self.partly.iter().filter_map(|train| train.filled_for_s);
         let (Some(first), Some(last)) = (filled().reduce(f64::min), filled().reduce(f64::max))
