@@ -3,6 +3,7 @@
 
 mod dense;
 mod held;
+mod quiet;
 mod terms;
 
 use alloc::format;
@@ -63,9 +64,6 @@ pub(crate) const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
-/// How many times a quiet trial is offered at most while the queue that an overload left still empties
-/// in it: at half the rate, a second of it empties half a second of queue.
-const QUIETER: u32 = 3;
 /// Frames that the ends lost, or that left late, beyond this spoil a trial.
 const TOLERATED: f64 = 0.001;
 
@@ -106,6 +104,8 @@ struct Overload {
     knee: Duration,
     /// So many frames came after it.
     frames: f64,
+    /// Of the train that showed it: its frames, those lost of them, and in how many runs.
+    seen: (f64, f64, f64),
 }
 
 /// What is known between two trains.
@@ -156,11 +156,17 @@ impl<'a> Finder<'a> {
     }
 
     pub(crate) fn find(&mut self) -> Result<Limits, Abort> {
-        let mut over = match self.ramp()? {
-            Ok(over) => over,
-            Err(reached) => return Ok(Limits::NotReached(reached, self.loss())),
+        let (limit, mut passed) = (self.limit, 0.0);
+        let over = loop {
+            let mut over = match self.ramp(passed)? {
+                Ok(over) => over,
+                Err(reached) => return Ok(Limits::NotReached(reached, self.loss())),
+            };
+            if !self.look_closer(&mut over)? {
+                break over;
+            }
+            (self.limit, passed) = (limit, over.offered);
         };
-        self.look_closer(&mut over)?;
         let mut hunt = Hunt::from(over);
         for _ in 0..TRAINS {
             if hunt.known.is_some() && self.spent > BUDGET {
@@ -322,10 +328,10 @@ impl<'a> Finder<'a> {
 
     /// Raises the rate until more is lost or delayed than at the rates before, or until the tester
     /// cannot send more: a host that stood still in a short trial sends less than it was asked for,
-    /// but at the next rate more than before.
-    fn ramp(&mut self) -> Result<Result<Overload, f64>, Abort> {
-        let mut rate = self.limit.min(self.first);
-        let (mut most_sent, mut passed, mut tries) = (0.0, 0.0, 1);
+    /// but at the next rate more than before. Begins above a rate that passed, if there is one.
+    fn ramp(&mut self, mut passed: f64) -> Result<Result<Overload, f64>, Abort> {
+        let first = if passed > 0.0 { GROWTH * passed } else { self.first };
+        let (mut rate, mut most_sent, mut tries) = (self.limit.min(first), 0.0, 1);
         loop {
             let frame_time = self.frame_time(rate);
             let lasts = match passed >= self.limit {
@@ -370,14 +376,14 @@ impl<'a> Finder<'a> {
                     rate: by_arrival.min(by_departure).max(rate / 100.0).max(passed / 2.0),
                     knee: Duration::from_secs_f64(knee),
                     frames: train.arrived(half),
+                    seen: (frames, lost, train.loss_events),
                 }));
             }
             if passed >= self.limit {
                 self.carried = arrived;
                 return Ok(Err(train.through(train.whole()).bps));
             }
-            let (before, lost_before, runs) = self.passed;
-            self.passed = (before + frames, lost_before + lost, runs + train.loss_events);
+            self.has_passed((frames, lost, train.loss_events));
             if sent < 0.9 * rate && sent <= most_sent * SENDS_MORE {
                 if tries < SENDS_NO_MORE {
                     tries += 1;
@@ -390,6 +396,12 @@ impl<'a> Finder<'a> {
         }
     }
 
+    /// Counts what was lost by chance of these frames, and in how many runs.
+    fn has_passed(&mut self, (frames, lost, runs): (f64, f64, f64)) {
+        let (before, lost_before, runs_before) = self.passed;
+        self.passed = (before + frames, lost_before + lost, runs_before + runs);
+    }
+
     fn nothing_arrives(&mut self) -> Abort {
         self.is_blind = true;
         Abort::Lost(format!(
@@ -399,8 +411,9 @@ impl<'a> Finder<'a> {
         ))
     }
 
-    /// Until enough frames of an overload came through behind the knee.
-    fn look_closer(&mut self, over: &mut Overload) -> Result<(), Abort> {
+    /// Until enough frames of an overload came through behind the knee. Whether it was none: at the same rate no more
+    /// is lost or delayed than below it, so that a run of losses by chance had looked like it.
+    fn look_closer(&mut self, over: &mut Overload) -> Result<bool, Abort> {
         for _ in 0..TRAINS - 1 {
             if over.frames >= LOOK_FRAMES || self.spent > BUDGET {
                 break;
@@ -413,6 +426,14 @@ impl<'a> Finder<'a> {
             let stream = self.offer(&steps, queued, "bottleneck, first look")?;
             let train = self.told(&stream, &steps)?;
             self.note_delays(&stream, &train);
+            let again = train.overload(self.floor());
+            if twice >= over.offered && self.repeats_left > 0 && !again.loses && !again.grows {
+                self.repeats_left -= 1;
+                let all = train.whole();
+                self.has_passed(over.seen);
+                self.has_passed((train.frames(all.clone()), train.lost(all), train.loss_events));
+                return Ok(true);
+            }
             let step = train.step(train.steps() - 1);
             let through = train.through(step.start + step.len() / 5..step.end);
             if through.bps > 0.95 * twice * (1.0 - self.floor()) && twice < over.offered {
@@ -424,7 +445,7 @@ impl<'a> Finder<'a> {
             }
         }
         over.rate = over.rate.min(over.offered);
-        Ok(())
+        Ok(false)
     }
 
     /// An overload that takes what forgives, one well above the rate and one just above it.
@@ -481,40 +502,6 @@ impl<'a> Finder<'a> {
             }
             (Precision::Start | Precision::Result, _) => Duration::MAX,
         }
-    }
-
-    /// Half of what gets through: what is lost and delayed there, the rate is not the cause of.
-    /// `None` where even that was too much.
-    pub(crate) fn quiet(&mut self, rate: f64) -> Result<Option<Quiet>, Abort> {
-        let lasting = |frames: f64| {
-            let needed = self.frame_time(rate).as_secs_f64() * frames;
-            Duration::from_secs_f64(needed.clamp(1.0, 2.0))
-        };
-        let (first, more) = (lasting(800.0), lasting(2000.0));
-        let Some(quiet) = self.quiet_for(rate, first)? else { return Ok(None) };
-        // A loss is known by its count: more of it where there is any.
-        if quiet.lost > 0.0 && quiet.frames < 4000.0 {
-            return Ok(self.quiet_for(rate, more)?.map(|other| quiet.and(&other)));
-        }
-        Ok(Some(quiet))
-    }
-
-    fn quiet_for(&mut self, rate: f64, lasts: Duration) -> Result<Option<Quiet>, Abort> {
-        let steps = [PaceStep { rate: whole(rate), lasts }];
-        let mut train = self.quiet_train(&steps)?;
-        for _ in 1..QUIETER {
-            if !train.empties(train.whole()) {
-                break;
-            }
-            train = self.quiet_train(&steps)?;
-        }
-        let over = train.overload(self.floor());
-        Ok(Quiet::of(&train, rate).filter(|_| !over.loses && !over.grows))
-    }
-
-    fn quiet_train(&mut self, steps: &[PaceStep]) -> Result<Train, Abort> {
-        let stream = self.sound(steps, Duration::ZERO, "loss at half the rate")?;
-        self.told(&stream, steps)
     }
 
     /// How long what was offered last may still be queued in front of a line of this rate.

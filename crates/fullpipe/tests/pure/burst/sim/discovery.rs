@@ -6,8 +6,8 @@ use fp_method::Bounds;
 use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Report, SecondBucket, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
-    Charge, CrossPattern, CrossSpec, LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability,
-    QueueLimit, QueueSpec, ReorderSpec, ShapeSpec,
+    Charge, CrossPattern, CrossSpec, GilbertElliott, LinkSpec, LossSpec, PathSpec, PoliceSpec,
+    Probability, QueueLimit, QueueSpec, ReorderSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 use proptest::prelude::*;
@@ -33,8 +33,12 @@ fn discover_in(path: &PathSpec) -> (Discovery, f64) {
 }
 
 fn report_on(path: &PathSpec) -> (Report, f64) {
+    report_of(path, 1)
+}
+
+fn report_of(path: &PathSpec, seed: u64) -> (Report, f64) {
     let plan = Plan { ways: Ways::Upload, ..Plan::new(Family::Ipv4, 1500, Goal::Discover) };
-    let mut recorder = Recorder::new(SimTestbed::new(path, 1));
+    let mut recorder = Recorder::new(SimTestbed::new(path, seed));
     let (report, end) = burst::run(&plan, &mut recorder);
     end.unwrap();
     let (_, evidence) = recorder.into_parts();
@@ -266,6 +270,26 @@ fn a_clean_line_and_a_lossy_one_have_no_policer() {
     let Bounds { estimate, at_least, at_most } = loss.percent();
     assert!((0.5..1.5).contains(&estimate), "{estimate}");
     assert!((at_least..=at_most).contains(&1.0), "{loss:?}");
+}
+
+/// Seventeen frames in a row now and then, at any rate, as a radio link loses them: a run of them in a short trial
+/// looks like an overload.
+#[test]
+fn what_is_lost_in_runs_is_no_limit_below_the_line() {
+    let [to_bad, to_good, loss_in_good, loss_in_bad] =
+        [0.001, 0.06, 0.0, 1.0].map(|share| Probability::new(share).unwrap());
+    let chain = GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad };
+    let loss = Some(LossSpec::GilbertElliott(chain));
+    let network = path(LinkSpec { loss, ..port(Rate::mbps(200)) });
+    for seed in 0..40 {
+        let found = found(report_of(&network, seed).0).found;
+        let is_honest = match &found {
+            Discovered::NoPolicer { .. } => true,
+            Discovered::Unknown { rate_bps, .. } => rate_bps.at_most >= 190e6,
+            Discovered::Policer { .. } | Discovered::Shaper { .. } => false,
+        };
+        assert!(is_honest, "{seed}: {found:?}");
+    }
 }
 
 /// What the line carries beyond the policer's rate empties a bucket slowly: nothing is lost at first, and its
