@@ -87,6 +87,15 @@ pub enum Direction {
     Upload,
 }
 
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Directions {
@@ -102,15 +111,6 @@ impl Directions {
             Self::Upload => &[Direction::Upload],
             Self::Both => &[Direction::Download, Direction::Upload],
         }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Download => "download",
-            Self::Upload => "upload",
-        })
     }
 }
 

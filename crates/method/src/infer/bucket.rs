@@ -212,28 +212,25 @@ impl Fates {
     /// that it always was the one which less slack lets pass would be chance. Half of one that is needed is too little.
     pub(crate) fn likely_of(
         &self,
-        fits: &[Option<Bucket>; 2],
+        fits: [Option<Bucket>; 2],
+        knee: &Knee,
         rates: Bounds,
         quiet: &Quiet,
-    ) -> [bool; 2] {
-        let are_likely = fits.map(|fit| fit.is_some_and(|fit| fit.is_likely(quiet)));
-        let (&[Some(before), Some(behind)], [true, true]) = (fits, are_likely) else {
-            return are_likely;
-        };
-        let knee = self.knee(quiet);
+    ) -> [Option<Bucket>; 2] {
+        let fits = fits.map(|fit| fit.filter(|fit| fit.is_likely(quiet)));
+        let [Some(before), Some(behind)] = fits else { return fits };
         let won = self.count(Fate::Arrived) - knee.arrived;
         let slot = rates.estimate * self.spacing();
         let open = |slack: f64| won * libm::log(1.0 + 2.0 * slack / slot);
         let slack = before.slack.max(behind.slack);
-        let odds = [(before, Lost::Before), (behind, Lost::Behind)].map(|(fit, lost)| {
+        let [one, other] = [(before, Lost::Before), (behind, Lost::Behind)].map(|(fit, lost)| {
             let (alike, needed) = match fit.slack == slack {
                 true => (Some(fit), slack / 2.0),
                 false => (self.fit(rates, quiet, lost, slack), fit.slack),
             };
             alike.unwrap_or(fit).log_likelihood(quiet) - open(needed)
         });
-        let best = odds[0].max(odds[1]);
-        odds.map(|one| one > best - DECIDES)
+        [fits[0].filter(|_| one > other - DECIDES), fits[1].filter(|_| other > one - DECIDES)]
     }
 
     /// The train to a part of what is behind its knee, which costs no more by itself than all of it.

@@ -104,7 +104,7 @@ struct Overload {
     knee: Duration,
     /// So many frames came after it.
     frames: f64,
-    /// Of the train that showed it: its frames, those lost of them, and in how many runs.
+    /// Frames of the train that showed it, those lost of them, and in how many runs.
     seen: (f64, f64, f64),
 }
 

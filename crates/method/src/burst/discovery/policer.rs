@@ -57,10 +57,8 @@ pub(super) struct Measured {
     knee: Knee,
     quiet: Quiet,
     seen: BurstsReport,
-    /// With losses before the bucket and behind it,
+    /// The likely ones, with losses before the bucket and behind it.
     fits: [Option<Bucket>; 2],
-    /// and which of them are likely.
-    are_likely: [bool; 2],
     /// It takes two buckets to explain the train.
     is_two: bool,
     /// It takes losses on both sides of the bucket.
@@ -343,7 +341,7 @@ impl Measured {
             let slack = OF_TWO + passes.estimate * fates.uneven;
             fits = sides.map(|lost| fates.fit(passes, quiet, lost, slack));
         }
-        let are_likely = fates.likely_of(&fits, passes, quiet);
+        let fits = fates.likely_of(fits, &knee, passes, quiet);
         let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
         Self {
             frame_bytes,
@@ -352,7 +350,6 @@ impl Measured {
             quiet,
             seen,
             fits,
-            are_likely,
             passes,
             waited,
             is_two,
@@ -385,8 +382,7 @@ impl Measured {
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the
     /// odds decide, none where no single bucket does.
     fn likely(&self) -> Vec<Bucket> {
-        let fits = self.fits.iter().zip(self.are_likely);
-        fits.filter_map(|(fit, is_likely)| fit.filter(|_| is_likely)).collect()
+        self.fits.iter().flatten().copied().collect()
     }
 
     /// Whether a bucket explains the fate of every frame by when it left. Where others share the bucket, short frames
@@ -505,7 +501,7 @@ impl Measured {
     /// side of it than the only likely fit says: some may be lost on one side and some on the other.
     fn on_the_other_side(&self) -> f64 {
         let lost = self.knee.frame as f64 - self.knee.arrived;
-        match self.are_likely {
+        match self.fits.map(|fit| fit.is_some()) {
             _ if self.on_both_sides => 0.0,
             [true, false] => lost,
             [false, true] => -lost,
