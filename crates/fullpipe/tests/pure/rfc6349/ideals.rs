@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_method::rfc6349::{self, Plan, Report, Role, Step, TcpStep};
+use fp_method::rfc6349::{self, LimitKind, Plan, Report, Role, Step, TcpStep};
 use fp_method::verdict::Status;
 use fp_model::{Family, Rate};
 use fp_net::path::{
@@ -90,6 +90,26 @@ fn policers_that_forgive_what_the_path_has_under_way_pass() {
         for step in judged(&report) {
             assert_eq!(step.retransmitted_bytes, Some(0), "{megabits} Mbit/s: {step:?}");
         }
+    }
+}
+
+/// A bucket that 1.5 seconds fill is emptied by the trains of a search, and full again behind a pause. Then all that
+/// the line in front of it carries comes through, for longer than dense frames are offered.
+#[test]
+fn what_a_deep_bucket_won_in_a_pause_is_not_taken_for_its_rate() {
+    let limit = QueueLimit::Packets(6);
+    let police = Some(PoliceSpec::single_bucket(Rate::bps(88_485_000), 20_848_000));
+    let in_front = LinkSpec {
+        queue: Some(QueueSpec { limit, aqm: Aqm::Fifo }),
+        ..line(Rate::bps(288_304_000), Duration::from_millis(10))
+    };
+    let policed = LinkSpec { police, ..in_front };
+    let report = tested(policed.clone(), policed, None);
+    for step in &report.steps {
+        let Step::Bottleneck(limit) = step else { continue };
+        assert_eq!(limit.kind, LimitKind::Policer, "{limit:?}");
+        let off_percent = (limit.limit.rate.as_bps() as f64 / 88_485_000.0 - 1.0) * 100.0;
+        assert!(off_percent.abs() < 0.5, "{limit:?}");
     }
 }
 

@@ -29,15 +29,14 @@ impl Finder<'_> {
         // What comes to the bucket, at most: a line in front of it may let less pass.
         let mut fed = f64::INFINITY;
         let (mut taken, mut queued) = (found.held, Duration::ZERO);
+        let (mut least_s, most_s) = (0.0, self.search.empties.as_secs_f64());
         for _ in 0..DENSER {
             let rate = (DENSE * found.bps).min(self.limit);
             let lasts = self.frame_time(found.bps).mul_f64(DENSE_FRAMES);
             let lasts = lasts.clamp(Duration::from_millis(400), MOST);
             // What the buckets hold is taken first.
             let held = taken * self.frame_bits() / (rate.min(fed) - found.bps).max(1.0);
-            let drain = Duration::from_secs_f64(
-                (PAST_THE_KNEE * held).min(self.search.empties.as_secs_f64()),
-            );
+            let drain = Duration::from_secs_f64((PAST_THE_KNEE * held).clamp(least_s, most_s));
             let steps = drained(rate, drain, [(rate, lasts)]);
             let stream = self.sound(&steps, queued, "bottleneck, densely")?;
             let train = self.told(&stream, &steps)?;
@@ -64,8 +63,9 @@ impl Finder<'_> {
                 continue;
             }
             if is_even && found.is_less_than(&came, quiet) && came.bps < SAME * fed.min(rate) {
-                // All that came may have been paid for by what the bucket won since the last train.
-                fed = came.bps;
+                // All that came may have been paid for by what the bucket won since the last train, and a line in
+                // front of it may let no more pass.
+                (fed, least_s) = (came.bps, most_s);
                 continue;
             }
             if !is_even || !found.raise(&came, quiet) || rate >= self.limit {
