@@ -81,6 +81,15 @@ fn the_burst_size_achieved_is_that_of_the_bucket_to_a_kilobyte_or_a_frame() {
     }
 }
 
+/// No two frames pass one after the other, so that nobody sees how fast they came.
+#[test]
+fn a_bucket_of_one_frame_refuses_bursts_in_excess() {
+    let sold = policer_plan(2, 2_067);
+    let report = simulate(&policed(sold), &Plan { policer: Some(sold), ..plan() });
+    assert_eq!(report.verdict.status, Status::Pass, "{:?}", report.verdict);
+    assert!(!policer(&report).excess.as_ref().unwrap().is_lossless(), "{report:?}");
+}
+
 #[test]
 fn a_bucket_that_is_too_small_fails_and_is_measured() {
     let sold = policer_plan(40, 64_000);
