@@ -7,6 +7,7 @@ use core::time::Duration;
 use fp_model::{Abort, BurstSpacing, BurstsLoad, Direction, LayeredRate};
 
 use super::cbs::{Count, times};
+use super::discovery::{EMPTIES, FRAMES_MAX};
 use super::first::First;
 use super::port::{Port, names, refill_time};
 use super::verdict::within;
@@ -18,9 +19,6 @@ const BURST: f64 = 135.0 / 64.0;
 /// More bursts say nothing new.
 const BURSTS_MAX: u32 = 40;
 const BURSTS_MIN: u32 = 3;
-const FRAMES_MAX: f64 = 200_000.0;
-/// A burst is longer by a fifth than takes to empty the bucket.
-const EMPTIES: f64 = 1.2;
 
 /// Runs the test with frames of one length in all directions at once.
 pub(super) fn test(
@@ -148,8 +146,7 @@ impl<'a> Planned<'a> {
         }
     }
 
-    /// Whether the sender was so slow that the policer as configured lets every burst through, but
-    /// for a frame.
+    /// Whether the sender was so slow that the policer as configured lets every burst through, but for a frame.
     fn is_within_policer(&self, seen: &Seen) -> bool {
         let bursts = &seen.report.bursts;
         bursts.iter().all(|burst| self.fits_policer(burst.sent_in().as_secs_f64()))

@@ -56,7 +56,7 @@ pub(crate) struct Quiet {
     pub(crate) range: f64,
     /// From the shortest delay to the mean of all.
     longer: f64,
-    reordered: bool,
+    pub(crate) reordered: bool,
 }
 
 /// What limits.
@@ -340,7 +340,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let Slope { bps, error, busy, draining } = look.slope(&waits);
     let held = look.held(bps, error);
     let drops = look.drops();
-    let (kind, falling) = look.kind(&waits, bps, &held, drops);
+    let (kind, falling) = look.kind(&waits, bps, &held, [drops, busy]);
     let kind = if look.has_holes(kind) { Kind::Policer } else { kind };
     // So far above the rate, queues fill wherever there are some.
     let falling = falling || FINE * expected_bps > 1.25 * bps;
@@ -359,7 +359,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         at_least: bps * (1.0 - error),
         at_most,
         delay: Duration::from_secs_f64(waits.end.mean.max(waits.over).max(0.0)),
-        waits: (waits.end.mean, waits.error()),
+        waits: (waits.end.mean, if busy { waits.error() } else { f64::INFINITY }),
         drops,
         held: (held.mean - held.error).max(0.0) / train.frame_bits,
         draining,
@@ -527,8 +527,8 @@ impl<'a> Look<'a> {
         loss - self.quiet.loss() > (3.0 * chance).max(0.03)
     }
 
-    /// And whether a queue was emptying, so that nothing can be told.
-    fn kind(&self, waits: &Waits, bps: f64, held: &Mean, drops: bool) -> (Kind, bool) {
+    /// And whether a queue was emptying, so that nothing can be told. Below its rate nothing waits for a line either.
+    fn kind(&self, waits: &Waits, bps: f64, held: &Mean, [drops, busy]: [bool; 2]) -> (Kind, bool) {
         let (full, full_error) = (held.mean / bps, held.error / bps);
         let Waits { over, begin, end, .. } = waits;
         let emptied = begin - end.mean > (1.5 * CERTAIN * waits.error()).max(0.15 * begin);
@@ -536,14 +536,14 @@ impl<'a> Look<'a> {
         let least = 0.25 * self.frame_time;
         let is_certain = waits.at_least() > 0.0;
         let still = is_certain && end.mean > least;
-        let falling = drops && emptied && still && self.slow.0.bps < 0.995 * FINE * bps;
-        let is_even = !self.train.reordered && self.quiet.range < 0.1 * self.frame_time;
         let at_most = end.mean + 3.0 * end.error;
+        let falling = drops && emptied && at_most >= least && self.slow.0.bps < 0.995 * FINE * bps;
+        let is_even = !self.train.reordered && self.quiet.range < 0.1 * self.frame_time;
         let kind = if !drops
             && (self.train.fills(self.over.clone()) || self.is_a_queue(*over, waits.error()))
         {
             Kind::Queue
-        } else if falling {
+        } else if falling || !(busy || still) {
             Kind::Unknown
         } else if still && (is_even || end.mean > 0.2 * (full - 3.0 * full_error)) {
             Kind::Queue
@@ -556,18 +556,22 @@ impl<'a> Look<'a> {
     }
 
     /// A line that is always busy sends one frame right after the other: where what comes has holes
-    /// that no loss at any rate explains and no frame that came twice, something behind the queue drops. Jitter
-    /// shortens a gap by its range at most.
+    /// that no loss at any rate explains and no frame that came twice, something behind the queue drops. It does
+    /// in each half of both parts, as a run of losses does not. Jitter shortens a gap by its range at most.
     fn has_holes(&self, kind: Kind) -> bool {
-        if kind != Kind::Queue || self.train.reordered {
+        let Self { train, quiet, .. } = self;
+        if kind != Kind::Queue || train.reordered {
             return false;
         }
-        let quiet = self.quiet;
-        let gap = self.train.gap(self.settled.start..self.fine.end);
-        let holes = gap.map_or(0.0, |gap| 1.0 - (gap + quiet.range) / self.frame_time);
+        let Some(gap) = train.gap(self.settled.start..self.fine.end) else { return false };
         // Where in the train they came is not told.
-        let twice = self.train.duplicates / self.slow.0.frames.max(1.0);
-        holes > quiet.loss() + twice + (CERTAIN * quiet.loss_error()).max(0.01)
+        let twice = train.duplicates / self.slow.0.frames.max(1.0);
+        let parts = [&self.settled, &self.fine].into_iter().flat_map(halves);
+        parts.map(|part| train.through(part)).all(|through| {
+            let frame_time = train.frame_bits / through.bps.max(1.0);
+            let holes = 1.0 - (gap + quiet.range) / frame_time - twice;
+            holes > 0.01 && !quiet.explains(holes * through.frames, through.frames)
+        })
     }
 }
 

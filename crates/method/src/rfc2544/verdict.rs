@@ -65,16 +65,7 @@ pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verd
 }
 
 const fn is_limited_by_tester(step: &Step) -> bool {
-    match step {
-        Step::Throughput(throughput) => matches!(throughput.limit, Limit::Tester),
-        Step::PathMtu(_)
-        | Step::BaselineRtt(_)
-        | Step::LineRate(_)
-        | Step::Latency(_)
-        | Step::FrameLoss(_)
-        | Step::BackToBack(_)
-        | Step::Recovery(_) => false,
-    }
+    matches!(step, Step::Throughput(throughput) if matches!(throughput.limit, Limit::Tester))
 }
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.

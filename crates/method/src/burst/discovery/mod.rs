@@ -29,7 +29,7 @@ use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
 use crate::path::settle;
 use crate::tester::reports;
 use policer::Granted;
-pub(crate) use policer::PAUSE_OF_TWO_S;
+pub(crate) use policer::{EMPTIES, FRAMES_MAX, PAUSE_OF_TWO_S};
 
 /// Enough to draw a line through, and few enough for the queue of any port.
 const LINE_FRAMES: u32 = 250;

@@ -20,6 +20,7 @@ use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
 use crate::path::{Packets, pause};
 use aim::Aim;
+pub(crate) use aim::{EMPTIES, FRAMES_MAX};
 use buckets::Train;
 pub(super) use seen::Granted;
 use seen::{excess, fates, marked, waited};
@@ -407,7 +408,9 @@ impl Measured {
     /// one just above the rate beside a quiet time, which may not have met the queue that this train filled.
     fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
-        let full = self.depth().estimate * one;
+        // Of what no bucket explains it is not known how much it holds.
+        let holds = if self.likely().is_empty() { 1.0 } else { self.depth().estimate };
+        let full = holds * one;
         let (mut waited, mut off) = self.waited;
         let queued = 0.5 * full;
         let filled_a_queue = waited - off > queued;

@@ -292,6 +292,20 @@ fn what_is_lost_in_runs_is_no_limit_below_the_line() {
     }
 }
 
+/// On a line of twice its rate it takes 59,000 frames that it holds, and 55,000 that it wins meanwhile, to empty one
+/// of 90 MB.
+#[test]
+fn a_bucket_that_takes_more_than_100_000_frames_to_empty_is_measured() {
+    let (cir, cbs_bytes) = (Rate::mbps(480), 90_000_000);
+    let police = Some(PoliceSpec::single_bucket(cir, cbs_bytes));
+    let found = discover(&path(LinkSpec { police, ..port(Rate::mbps(1000)) })).found;
+    let Discovered::Policer { cir_bps, cbs_bytes: depth, .. } = found else { panic!("{found:?}") };
+    for (of, truth) in [(cir_bps, cir.as_bps()), (depth, cbs_bytes)] {
+        assert!(off_percent(of.estimate, truth as f64).abs() < 0.1, "{of:?}");
+        assert!((of.at_least..=of.at_most).contains(&(truth as f64)), "{of:?}");
+    }
+}
+
 /// What the line carries beyond the policer's rate empties a bucket slowly: nothing is lost at first, and its
 /// rate shows when frames are lost while the queue of the line empties.
 #[test]

@@ -11,13 +11,16 @@ use crate::infer::bucket::{Fate, Fates};
 use crate::infer::departures::unsure;
 
 /// A train is longer by this factor than one that empties a bucket as deep as is expected.
-pub(super) const EMPTIES: f64 = 1.2;
+pub(crate) const EMPTIES: f64 = 1.2;
 /// Frames are offered at this multiple of the bucket's rate where the line carries it: two of three are refused.
 pub(super) const FASTER: f64 = 3.0;
 /// Frames of a train: when the bucket has won a frame is known to the distance of two frames at both
 /// ends, so that the rate is known to one part in this number.
 const FRAMES: f64 = 10_000.0;
-pub(super) const FRAMES_MAX: f64 = 100_000.0;
+/// Behind the knee each frame that passes is a run of its own, and a far end keeps 200,000 of them.
+const WATCHED_FRAMES_MAX: f64 = 100_000.0;
+/// Before it up to 32 of them are one run: with frames of 1,500 bytes these are 750 MB.
+pub(crate) const FRAMES_MAX: f64 = 500_000.0;
 /// Frames that an empty bucket wins during a train, or the time for which it is watched: with the
 /// second length of frames that is a rate to 1 %.
 const REFILLS: f64 = 100.0;
@@ -89,8 +92,10 @@ impl Aim {
         let shows_best = (FASTER * frames_s).max(FRAMES / watched.max(held / frames_s));
         let wanted = self.offered.unwrap_or(shows_best);
         let offered = wanted.min(BELOW_THE_LINE * line).max(FASTER_LEAST * frames_s);
-        let empties = EMPTIES * held / (offered - frames_s);
-        self.pause_s = self.pause_s.min(PAUSE_MAX.as_secs_f64());
+        let longest = PAUSE_MAX.as_secs_f64();
+        let empties = (EMPTIES * held / (offered - frames_s)).min(longest);
+        let watched = watched.min(WATCHED_FRAMES_MAX / offered);
+        self.pause_s = self.pause_s.min(longest);
         Burst {
             frame_bytes,
             frames: (offered * (empties + watched)).min(FRAMES_MAX) as u32,
