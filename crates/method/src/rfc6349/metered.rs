@@ -70,8 +70,7 @@ impl<'a> Seen<'a> {
         seen
     }
 
-    /// The slots before the steady part begins, which is the same for both directions. A burst is a
-    /// start of its own.
+    /// The slots before the steady part begins, which is the same for both directions. A burst is a start of its own.
     fn leave_out_the_start(&mut self) {
         if self.offer.sender != Sender::Bulk {
             return;
@@ -89,9 +88,8 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// In what a direction's bytes arrive, as bits per second of a slot: where windows do not fill
-    /// the path, or no queue spreads them, in windows; else, one frame after the other, in what is
-    /// acknowledged together.
+    /// In what a direction's bytes arrive, as bits per second of a slot: where windows do not fill the path, or no
+    /// queue spreads them, in windows; else, one frame after the other, in what is acknowledged together.
     fn piece(&self, flow: &Flow<'_>) -> f64 {
         let is_spread = queues(self.path.limits.of(flow.fill.direction))
             && self.offer.sender == Sender::Bulk
@@ -186,8 +184,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What the bottleneck, the way of writing and a pacing limit allow, with segments of `segment`
-    /// bytes.
+    /// What the bottleneck, the way of writing and a pacing limit allow, with segments of `segment` bytes.
     fn ideal(&self, place: usize, segment: u32) -> Rate {
         self.carried(place, segment, |burst| burst.estimate)
     }
@@ -305,21 +302,19 @@ impl<'a> Seen<'a> {
             Sender::Bulk | Sender::MicroBurst(_) | Sender::Transfer { .. } => return None,
             Sender::Burst => {}
         }
-        let limit = self.path.limits.of(flow.fill.direction);
         // A shaper keeps back what its bucket, full again after a round trip, does not let go at once.
-        let lets_go = if queues(limit) { limit.lets_go(lets_go) } else { f64::INFINITY };
+        let kept_back = |direction: Direction, link: &Link, bytes: f64| {
+            let limit = self.path.limits.of(direction);
+            let lets_go = if queues(limit) { limit.lets_go(lets_go) } else { f64::INFINITY };
+            link.time_for((bytes - lets_go).max(0.0))
+        };
         let on_the_line = |bytes: u64| {
-            let bytes = flow.link.load_bytes(bytes as f64, 0.0);
-            flow.link.time_for((bytes - lets_go).max(0.0))
+            kept_back(flow.fill.direction, &flow.link, flow.link.load_bytes(bytes as f64, 0.0))
         };
         let Fill { connections, window_bytes, .. } = flow.fill;
         let back = Self::back(flow);
         let link = self.path.link(self.plan, back, segment_bytes);
-        let acks_of = |bytes: u64| {
-            let is_line = queues(self.path.limits.of(back));
-            let bytes = link.load_bytes(0.0, bytes as f64);
-            if is_line { link.time_for(bytes) } else { Duration::ZERO }
-        };
+        let acks_of = |bytes: u64| kept_back(back, &link, link.load_bytes(0.0, bytes as f64));
         let last = acks_of(SEGMENTS_PER_ACK * u64::from(segment_bytes));
         Some(BurstSender {
             connections,
@@ -375,8 +370,7 @@ impl<'a> Seen<'a> {
         [rtt.max(through), (rtt + behind).max(through)]
     }
 
-    /// What is judged, slot by slot: the throughput, or of both directions how full the fuller link
-    /// was.
+    /// What is judged, slot by slot: the throughput, or of both directions how full the fuller link was.
     fn judged(&self, place: usize) -> Vec<f64> {
         let flow = &self.flows[place];
         let Some(other) = self.other(place) else { return flow.slots.clone() };
@@ -429,8 +423,7 @@ impl<'a> Seen<'a> {
     }
 
     //= rfc6349 4.3
-    /// A mean is compared with a mean: what jitter adds to every round trip, idle or loaded, is no
-    /// buffer.
+    /// A mean is compared with a mean: what jitter adds to every round trip, idle or loaded, is no buffer.
     fn buffer_delay(&self, rtt_mean: Option<Duration>) -> Option<f64> {
         let baseline = self.path.baseline_rtt();
         let buffered = rtt_mean?.saturating_sub(self.path.mean_rtt());

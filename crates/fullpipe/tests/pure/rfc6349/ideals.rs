@@ -7,7 +7,7 @@ use fp_method::verdict::Status;
 use fp_model::{Family, Rate};
 use fp_net::path::{
     Aqm, FrameOrder, JitterDistribution, JitterSpec, LinkSpec, PathSpec, PoliceSpec, QueueLimit,
-    QueueSpec,
+    QueueSpec, ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 
@@ -63,8 +63,7 @@ fn expect_sound(report: &Report, network: &str) {
     assert!(!codes.contains(&"deep_queue"), "{network}");
 }
 
-/// At layer 1 acknowledgements of the download take more of the upload's line than there is beyond
-/// 1:34.
+/// At layer 1 acknowledgements of the download take more of the upload's line than there is beyond 1:34.
 #[test]
 fn lines_of_any_asymmetry_pass() {
     let rtt = Duration::from_millis(20);
@@ -111,6 +110,20 @@ fn what_a_deep_bucket_won_in_a_pause_is_not_taken_for_its_rate() {
         let off_percent = (limit.limit.rate.as_bps() as f64 / 88_485_000.0 - 1.0) * 100.0;
         assert!(off_percent.abs() < 0.5, "{limit:?}");
     }
+}
+
+/// What an upload of a sixteenth lets go at once are the acknowledgements of all windows of the download.
+#[test]
+fn shapers_keep_no_acknowledgement_back_that_their_buckets_let_go() {
+    let rtt = Duration::from_millis(84);
+    let shaped = |rate: Rate, burst_bytes: u64| {
+        let queue = QueueSpec { limit: QueueLimit::Bytes(2 * burst_bytes), aqm: Aqm::Fifo };
+        let shape = Some(ShapeSpec { rate, burst_bytes, queue });
+        LinkSpec { shape, ..line(Rate::mbps(1000), rtt) }
+    };
+    let down = shaped(Rate::bps(74_527_000), 572_471);
+    let report = tested(down, shaped(Rate::bps(4_437_000), 42_233), None);
+    expect_sound(&report, "shapers of 74.5 and 4.4 Mbit/s");
 }
 
 /// A tester's frames change places, and a mean round trip is longer than the least.
