@@ -341,7 +341,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let held = look.held(bps, error);
     let drops = look.drops();
     let (kind, falling) = look.kind(&waits, bps, &held, [drops, busy]);
-    let kind = if look.has_holes(kind) { Kind::Policer } else { kind };
+    let (kind, line) = look.holes(kind).unwrap_or((kind, 0.0));
     // So far above the rate, queues fill wherever there are some.
     let falling = falling || FINE * expected_bps > 1.25 * bps;
     let kind = if falling && kind == Kind::Queue { Kind::Unknown } else { kind };
@@ -352,7 +352,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
     let of_loss = if quiet.lost > 0.0 { quiet.loss_error() } else { 0.0 };
     // Rates are given in whole bits a second, clocks are apart by some parts in a million.
     let error = COVERS * libm::hypot(error, of_loss) + CLOCKS_APART;
-    let at_most = let_through(quiet.loss_at_most()) * (1.0 + error);
+    let at_most = line.max(let_through(quiet.loss_at_most())) * (1.0 + error);
     Estimate {
         kind,
         bps: let_through(quiet.loss()),
@@ -557,20 +557,29 @@ impl<'a> Look<'a> {
 
     /// A line that is always busy sends one frame right after the other: where what comes has holes
     /// that no loss at any rate explains and no frame that came twice, something behind the queue drops. It does
-    /// in each half of both parts, as a run of losses does not. Jitter shortens a gap by its range at most.
-    fn has_holes(&self, kind: Kind) -> bool {
+    /// in each half of both parts, as a run of losses does not. Jitter shortens a gap by its range at most; where
+    /// it does not, it is in front of the line, and a queue of few frames may be empty now and then, too. Says
+    /// what limits then, and what the line sends at most.
+    fn holes(&self, kind: Kind) -> Option<(Kind, f64)> {
         let Self { train, quiet, .. } = self;
-        if kind != Kind::Queue || train.reordered {
-            return false;
+        let (gap, is_steady) = train.gap(self.settled.start..self.fine.end)?;
+        if kind == Kind::Policer || train.reordered && !is_steady {
+            return None;
         }
-        let Some(gap) = train.gap(self.settled.start..self.fine.end) else { return false };
         // Where in the train they came is not told.
         let twice = train.duplicates / self.slow.0.frames.max(1.0);
-        let parts = [&self.settled, &self.fine].into_iter().flat_map(halves);
-        parts.map(|part| train.through(part)).all(|through| {
-            let frame_time = train.frame_bits / through.bps.max(1.0);
-            let holes = 1.0 - (gap + quiet.range) / frame_time - twice;
+        let is_jitter = train.reordered || quiet.range > self.frame_time;
+        let taken = gap + if is_steady && is_jitter { 0.0 } else { quiet.range };
+        let mut parts = [&self.settled, &self.fine].into_iter().flat_map(halves);
+        let are_all = parts.all(|part| {
+            let through = train.through(part);
+            let holes = 1.0 - taken * through.bps / train.frame_bits - twice;
             holes > 0.01 && !quiet.explains(holes * through.frames, through.frames)
+        });
+        are_all.then(|| match kind {
+            _ if is_jitter => (Kind::Unknown, train.frame_bits / gap),
+            Kind::Queue => (Kind::Policer, 0.0),
+            Kind::Policer | Kind::Unknown => (kind, 0.0),
         })
     }
 }

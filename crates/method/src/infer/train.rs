@@ -17,6 +17,9 @@ pub(super) const LEAST_FRAMES: f64 = 8.0;
 /// A mark of time that two ends can tell apart: below it delays do not differ.
 pub(super) const CLOCK_STEP: f64 = 1e-6;
 
+/// Two rates beyond this share of each other are the same: a first look is known so well.
+pub(crate) const SAME: f64 = 0.97;
+
 /// How a train of several rates arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Train {
@@ -232,11 +235,13 @@ impl Train {
         }
     }
 
-    /// The gap between two frames that a line sends one right after the other, by the median slice.
-    pub(super) fn gap(&self, of: Range<usize>) -> Option<f64> {
+    /// The gap between two frames that a line sends one right after the other, by the median slice; and whether
+    /// hardly one of ten has a shorter one, as jitter behind the line would give them.
+    pub(super) fn gap(&self, of: Range<usize>) -> Option<(f64, bool)> {
         let mut gaps: Vec<f64> = self.that_arrived(of).map(|slice| slice.gap).collect();
         gaps.sort_unstable_by(f64::total_cmp);
-        gaps.get(gaps.len() / 2).copied()
+        let [tenth, middle] = [gaps.get(gaps.len() / 10)?, gaps.get(gaps.len() / 2)?];
+        Some((*middle, *tenth > SAME * middle))
     }
 
     /// The delay of those that arrived, from batches.

@@ -134,10 +134,7 @@ fn both_at_once(run: &mut Run<'_>, path: &Path<'_>, full: [Fill; 2]) -> Result<(
 
 /// Whether the windows are the tester's choice.
 const fn has_own_windows(plan: &Plan) -> bool {
-    match plan.windows {
-        Windows::Connections { .. } => true,
-        Windows::Window { .. } | Windows::Both { .. } => false,
-    }
+    matches!(plan.windows, Windows::Connections { .. })
 }
 
 /// Windows of the bandwidth-delay product leave a queue empty; those of a real transfer may not.

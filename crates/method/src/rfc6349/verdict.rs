@@ -521,10 +521,9 @@ pub(super) fn deviations(plan: &Plan, steps: &[Step]) -> Vec<String> {
     }
     all.push("probe timers below 1 s, scaled to the round trip (RFC 8899 section 5.1.1)".into());
     all.push("layer 2 and 3 were not tested first (section 1)".into());
-    let given = steps.iter().any(|step| match step {
-        Step::Bottleneck(limit) => limit.source == Source::Given,
-        Step::PathMtu(_) | Step::BaselineRtt(_) | Step::Tcp(_) => false,
-    });
+    let is_given =
+        |step: &Step| matches!(step, Step::Bottleneck(limit) if limit.source == Source::Given);
+    let given = steps.iter().any(is_given);
     let other = plan.congestion_control.name().and_then(|asked| {
         let is_other = |step: &TcpStep| step.congestion_control != asked;
         Some((asked, tcp_steps(steps).find(|(_, step)| is_other(step))?.1))

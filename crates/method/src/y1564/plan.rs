@@ -96,10 +96,7 @@ pub struct Frames {
 
 impl Frames {
     pub const fn is_colour_aware(&self) -> bool {
-        match self.colours {
-            Colours::Aware { .. } => true,
-            Colours::Blind => false,
-        }
+        matches!(self.colours, Colours::Aware { .. })
     }
 }
 

@@ -202,15 +202,45 @@ fn a_rate_that_is_no_overload_says_so() {
     assert!(one(200e6).loses);
 }
 
+/// Jitter that keeps the order, in front of a line of 500 Mbit/s with room for two frames.
+fn after_jitter(steps: &[Step], seed: u64) -> FramesReport {
+    let (mut chance, frame_s) = (Chance(seed), FRAME_BITS / 500e6);
+    let (mut at, mut meets, mut free_at) = (0.0, 0.0_f64, 0.0_f64);
+    let mut arrivals = Vec::new();
+    for step in steps {
+        let each = FRAME_BITS / step.rate.as_bps() as f64;
+        for _ in 0..(step.lasts.as_secs_f64() / each) as u64 {
+            meets = meets.max(at + 30e-6 * chance.next());
+            let passes = free_at - meets <= frame_s;
+            free_at = if passes { free_at.max(meets) + frame_s } else { free_at };
+            arrivals.push((at, passes.then_some(free_at - at)));
+            at += each;
+        }
+    }
+    report(&arrivals, arrivals.len() as u64)
+}
+
+#[test]
+fn a_line_that_waits_for_frames_now_and_then_may_send_more_than_came() {
+    for seed in 0..20 {
+        let steps = [step(500e6, 0.003), step(500e6, 0.4), step(500e6, 0.6)];
+        let train = Train::of(&after_jitter(&steps, seed), &steps, FRAME_BYTES).unwrap();
+        let half = [step(250e6, 1.0)];
+        let quiet = Train::of(&after_jitter(&half, seed ^ 2), &half, FRAME_BYTES).unwrap();
+        let found = estimate(&train, 500e6, &Quiet::of(&quiet, 250e6).unwrap());
+        assert!(found.bps < 480e6 && found.at_most >= 500e6, "{seed}: {found:?}");
+        assert_eq!(found.kind, Kind::Unknown, "{seed}: {found:?}");
+    }
+}
+
 #[test]
 fn what_was_not_told_is_not_made_up() {
     let steps = [step(1e6, 1.0)];
     assert!(Train::of(&FramesReport::default(), &steps, FRAME_BYTES).is_none());
 }
 
-/// Runs of lost frames by a Gilbert channel: the interval holds the loss in 999 of 1000 cases, but for what
-/// chance makes of the count, and of a hundred independent losses it is no wider than 2.1 times 3.3 of their
-/// roots.
+/// Runs of lost frames by a Gilbert channel: the interval holds the loss in 999 of 1000 cases, but for what chance
+/// makes of the count, and of a hundred independent losses it is no wider than 2.1 times 3.3 of their roots.
 #[test]
 fn intervals_of_the_loss_hold_it_whether_frames_are_lost_alone_or_in_runs() {
     const DRAWS: u32 = 1000;

@@ -7,6 +7,7 @@ use fp_model::Abort;
 
 use super::{Finder, MOST, PAST_THE_KNEE, drained};
 use crate::infer::rate::{Estimate, Quiet};
+use crate::infer::train::SAME;
 
 /// A bucket that is offered this many times its rate passes a frame as soon as it has earned an eighth
 /// of a frame more than it needs.
@@ -15,8 +16,6 @@ const DENSE: f64 = 8.0;
 const DENSE_FRAMES: f64 = 150.0;
 /// How many times the dense frames are offered when more comes than was known.
 const DENSER: u32 = 4;
-/// Two rates beyond this share of each other are the same: a first look is known so well.
-const SAME: f64 = 0.97;
 
 impl Finder<'_> {
     /// A bucket that holds hardly more than a frame is full, and earns nothing, whenever the next
