@@ -117,7 +117,7 @@ fn what_a_deep_bucket_won_in_a_pause_is_not_taken_for_its_rate() {
 fn shapers_keep_no_acknowledgement_back_that_their_buckets_let_go() {
     let rtt = Duration::from_millis(84);
     let shaped = |rate: Rate, burst_bytes: u64| {
-        let queue = QueueSpec { limit: QueueLimit::Bytes(2 * burst_bytes), aqm: Aqm::Fifo };
+        let queue = QueueSpec { limit: QueueLimit::Bytes(burst_bytes / 2), aqm: Aqm::Fifo };
         let shape = Some(ShapeSpec { rate, burst_bytes, queue });
         LinkSpec { shape, ..line(Rate::mbps(1000), rtt) }
     };
