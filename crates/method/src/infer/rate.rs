@@ -56,7 +56,7 @@ pub(crate) struct Quiet {
     pub(crate) range: f64,
     /// From the shortest delay to the mean of all.
     longer: f64,
-    pub(crate) reordered: bool,
+    reordered: bool,
 }
 
 /// What limits.
@@ -247,6 +247,14 @@ impl Quiet {
         let mean = frames_s * self.longer;
         let by_chance = mean + CERTAIN * libm::sqrt(mean) + 1.0;
         if self.reordered { by_chance.min(all) } else { all }
+    }
+
+    /// By how much sooner the first frames of a dense train come than later ones, in seconds, in the mean: jitter
+    /// that keeps the order delays the k-th frame within its range of 2 J by J (k - 1) / (k + 1), as long as the
+    /// slowest of them, the first n by J less the mean of 2 J / (k + 1), and all later ones by J.
+    pub(crate) fn sooner(&self, first: f64) -> f64 {
+        let sum: f64 = (0..first as u32).map(|before| 1.0 / f64::from(before + 2)).sum();
+        if self.reordered { 0.0 } else { self.range * sum / first }
     }
 
     /// The loss with its interval.
@@ -563,23 +571,21 @@ impl<'a> Look<'a> {
     fn holes(&self, kind: Kind) -> Option<(Kind, f64)> {
         let Self { train, quiet, .. } = self;
         let (gap, is_steady) = train.gap(self.settled.start..self.fine.end)?;
-        if kind == Kind::Policer || train.reordered && !is_steady {
-            return None;
-        }
+        let is_jitter = train.reordered || quiet.range > self.frame_time;
+        let told = if is_jitter { is_steady && kind != Kind::Policer } else { kind == Kind::Queue };
         // Where in the train they came is not told.
         let twice = train.duplicates / self.slow.0.frames.max(1.0);
-        let is_jitter = train.reordered || quiet.range > self.frame_time;
-        let taken = gap + if is_steady && is_jitter { 0.0 } else { quiet.range };
+        let taken = gap + if is_jitter { 0.0 } else { quiet.range };
         let mut parts = [&self.settled, &self.fine].into_iter().flat_map(halves);
-        let are_all = parts.all(|part| {
-            let through = train.through(part);
-            let holes = 1.0 - taken * through.bps / train.frame_bits - twice;
-            holes > 0.01 && !quiet.explains(holes * through.frames, through.frames)
-        });
-        are_all.then(|| match kind {
-            _ if is_jitter => (Kind::Unknown, train.frame_bits / gap),
-            Kind::Queue => (Kind::Policer, 0.0),
-            Kind::Policer | Kind::Unknown => (kind, 0.0),
+        let has_holes = told
+            && parts.all(|part| {
+                let through = train.through(part);
+                let holes = 1.0 - taken * through.bps / train.frame_bits - twice;
+                holes > 0.01 && !quiet.explains(holes * through.frames, through.frames)
+            });
+        has_holes.then(|| match is_jitter {
+            true => (Kind::Unknown, train.frame_bits / gap),
+            false => (Kind::Policer, 0.0),
         })
     }
 }

@@ -55,9 +55,6 @@ fn fates_of(report: &BurstReport, granted: Granted) -> Vec<Fate> {
 
 /// By how much longer the last third of a burst was under way than what came long before its knee, and three
 /// standard errors of that.
-///
-/// Jitter that keeps the order delays the k-th frame within its range of 2 J by J (k - 1) / (k + 1) in the mean, as
-/// long as the slowest of them: the first n by J less the mean of 2 J / (k + 1), all later ones by J.
 pub(super) fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, f64) {
     let curve = arrivals(report);
     let left = departures(report);
@@ -70,9 +67,7 @@ pub(super) fn waited(report: &BurstReport, knee: usize, quiet: &Quiet) -> (f64, 
     let first = mean(0, (knee as u32 / 3).max(1));
     let last = mean(report.sent_frames * 2 / 3, report.sent_frames);
     let error = quiet.scatter() * libm::sqrt(1.0 / first.1 + 1.0 / last.1);
-    let sooner: f64 = (0..first.1 as u32).map(|before| 1.0 / f64::from(before + 2)).sum();
-    let in_order = if quiet.reordered { 0.0 } else { quiet.range * sooner / first.1 };
-    (last.0 - first.0, 3.0 * error + in_order + 1e-6)
+    (last.0 - first.0, 3.0 * error + quiet.sooner(first.1) + 1e-6)
 }
 
 /// Seconds from one frame to the next, by when those arrived that did.
