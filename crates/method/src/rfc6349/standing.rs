@@ -22,11 +22,15 @@ pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
     let needed = needed_percent(thresholds, step);
     let needed_at_least = needed * least_part(step);
     let stays = |needed: f64| needed / step.share_percent();
-    // Windows that cannot carry what was asked say nothing of a path that carries it, unless they did.
+    // Windows that cannot carry what was asked say nothing of a path that carries it, unless they did. They
+    // carry less than their size in a round trip where that takes longer, which larger ones make up for, or
+    // where segments are lost, which they do not.
     let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4) || least >= asked;
-    if is_asked && least >= needed && step.judged.settled.stays_above(stays(needed)) {
+    let tells_less = is_asked || step.retransmitted_bytes.is_some_and(|bytes| bytes > 0);
+    let settled = &step.judged.settled;
+    if is_asked && least >= needed && settled.stays_above(stays(needed)) {
         Standing::Met
-    } else if most < needed_at_least && step.judged.settled.stays_below(stays(needed_at_least)) {
+    } else if tells_less && most < needed_at_least && settled.stays_below(stays(needed_at_least)) {
         Standing::Missed
     } else {
         Standing::Undecided

@@ -201,14 +201,18 @@ fn a_share_that_may_not_last_is_inconclusive() {
 /// 20 of 38 Mbit/s are all that these windows carry.
 #[test]
 fn windows_that_cannot_carry_what_was_asked_say_nothing_of_a_path_that_carries_them() {
-    let with = |share| {
-        let mut step = tcp(share);
+    let with = |mut step: TcpStep| {
         step.judged.windows_l4 = Rate::mbps(20);
         step.judged.assured_l4 = Rate::mbps(20);
         said(step)
     };
-    assert_eq!(with(52.0), (Status::Inconclusive, Vec::from(["windows_too_small"])));
-    assert_eq!(with(40.0).0, Status::Fail);
+    let too_small = (Status::Inconclusive, Vec::from(["windows_too_small"]));
+    assert_eq!(with(tcp(52.0)), too_small);
+    // A longer round trip under load.
+    assert_eq!(with(tcp(40.0)), too_small);
+    // A server that counts no retransmissions.
+    assert_eq!(with(TcpStep { retransmitted_bytes: None, ..tcp(40.0) }), too_small);
+    assert_eq!(with(lossy(tcp(40.0))).0, Status::Fail);
 }
 
 /// Four windows of 64,000 bytes in segments of 1448, of which each is a frame of 1518 bytes:
