@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calibrate;
 mod draw;
 mod facts;
 mod fixed;
@@ -42,6 +43,11 @@ use table::Outcome;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, files @ ..] = &words[..]
+        && first == "--calibrate"
+    {
+        return calibrate(files);
+    }
     let options = match Options::of(&words) {
         Ok(options) => options,
         Err(why) => {
@@ -58,6 +64,18 @@ fn main() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "truth: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn calibrate(files: &[String]) -> ExitCode {
+    let said = calibrate::markdown(files)
+        .and_then(|text| std::io::stdout().write_all(text.as_bytes()).context("stdout"));
+    match said {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "truth: {error:#}");
             ExitCode::FAILURE

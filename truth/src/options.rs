@@ -9,6 +9,7 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask truth [--seed S] [--links] [--count N | --only INDEX | --table | --kernel] [--method M,…]
                          [--jobs J] [--json FILE] [--matrix FILE] [--files FOLDER] [--wrong-max P] [--invalid-max P]
                          [--unknown-max P] [--unknown-impaired-max P] [--covers-min P]
+       cargo xtask truth --calibrate FILE…   how often lists of runs are wrong, by kind of path
   --count N       so many random networks (300)
   --links         whose links have elements drawn one by one, in any order, instead of usual ones
   --only INDEX    this one of them, with every figure

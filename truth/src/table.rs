@@ -240,6 +240,7 @@ fn run(outcome: &Outcome) -> Value {
             },
             "error": figure.error,
             "covers": figure.covers,
+            "width": figure.width.filter(|width| width.is_finite()),
             "text": figure.text,
             "aside": figure.is_aside,
         })
