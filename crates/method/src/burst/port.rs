@@ -12,7 +12,7 @@ use super::{Line, Offer, Run, Seen, median};
 use crate::tester::REPEATS;
 
 /// Enough to draw a line through, and few enough for the queue of any port.
-const LINE_FRAMES: u32 = 250;
+pub(super) const LINE_FRAMES: u32 = 250;
 const LINE_BURSTS: u32 = 3;
 const LINE_PERIOD: Duration = Duration::from_millis(50);
 /// A host puts frames on a line that takes them at once no faster than this.

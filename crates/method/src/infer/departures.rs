@@ -2,8 +2,9 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
-use fp_model::{BurstReport, Departure};
+use fp_model::{ArrivedRun, BurstReport, Departure};
 
 /// Times of departure are told to the nanosecond.
 const STAMP: f64 = 1e-9;
@@ -23,6 +24,29 @@ pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
     let last = curve.last().map_or(0.0, |knot| knot.at.saturating_sub(from).as_secs_f64());
     left.resize(report.sent_frames as usize, last);
     left
+}
+
+/// What became of the frames of a burst that left by this time since it was due: what leaves later than was planned is
+/// not waited for.
+pub(crate) fn left_by(report: &BurstReport, until: Duration) -> BurstReport {
+    let is_told = report.departures.last().is_none_or(|last| last.frame < report.sent_frames);
+    if report.sent_until <= until || !is_told {
+        return report.clone();
+    }
+    let (from, left) = (report.sent_from, departures(report));
+    let by = until.as_secs_f64() - from.as_secs_f64();
+    let sent_frames = left.partition_point(|at| *at <= by) as u32;
+    let Some(last) = sent_frames.checked_sub(1) else { return BurstReport::default() };
+    let sent_until = from + Duration::from_secs_f64(left[last as usize]);
+    let known = report.departures.iter().filter(|knot| knot.frame < last).copied();
+    let end = (!report.departures.is_empty()).then_some(Departure { frame: last, at: sent_until });
+    let runs = report.arrived.iter().filter(|run| run.first < sent_frames);
+    let arrived: Vec<ArrivedRun> = runs
+        .map(|run| ArrivedRun { frames: run.frames.min(sent_frames - run.first), ..*run })
+        .collect();
+    let received_frames = arrived.iter().map(|run| run.frames).sum();
+    let departures = known.chain(end).collect();
+    BurstReport { sent_frames, sent_until, received_frames, departures, arrived, ..report.clone() }
 }
 
 /// By how many seconds later than its departure each frame of a burst may have left the host, and the line
@@ -59,9 +83,45 @@ mod tests {
 
     use super::*;
 
+    /// Ten frames, one each 10 µs from 5 µs on, that arrive in runs of four.
+    #[test]
+    fn frames_that_leave_later_than_was_planned_are_not_waited_for() {
+        let micros = Duration::from_micros;
+        let run = |first: u32, frames| {
+            let [from, until] =
+                [first, first + frames - 1].map(|at| micros(30 + 10 * u64::from(at)));
+            ArrivedRun { first, frames, dscp: None, from, until }
+        };
+        let knot = |frame: u32| Departure { frame, at: micros(5 + 10 * u64::from(frame)) };
+        let report = BurstReport {
+            burst: 1,
+            sent_frames: 10,
+            received_frames: 10,
+            sent_from: micros(5),
+            sent_until: micros(95),
+            departures: vec![knot(0), knot(3), knot(9)],
+            arrived: vec![run(0, 4), run(4, 4), run(8, 2)],
+            ..BurstReport::default()
+        };
+        assert_eq!(left_by(&report, micros(95)), report);
+        let until_58 = BurstReport {
+            sent_frames: 6,
+            received_frames: 6,
+            sent_until: micros(55),
+            departures: vec![knot(0), knot(3), knot(5)],
+            arrived: vec![run(0, 4), ArrivedRun { frames: 2, ..run(4, 4) }],
+            ..report.clone()
+        };
+        assert_eq!(left_by(&report, micros(58)), until_58);
+        let even = BurstReport { departures: Vec::new(), ..report.clone() };
+        let until_58 = BurstReport { departures: Vec::new(), ..until_58 };
+        assert_eq!(left_by(&even, micros(58)), until_58);
+        assert_eq!(left_by(&report, micros(4)).sent_frames, 0);
+    }
+
     #[test]
     fn departures_are_read_from_their_curve_and_are_even_without_one() {
-        let micros = core::time::Duration::from_micros;
+        let micros = Duration::from_micros;
         let report = BurstReport {
             sent_frames: 5,
             sent_from: micros(10),

@@ -21,8 +21,10 @@ use fp_model::{
 };
 
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
+use super::port::LINE_FRAMES;
 use super::{Charge, Discovered, Discovery, Lengths, Passed, Plan, Run, Step};
 use crate::bounds::Bounds;
+use crate::infer::departures::left_by;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
@@ -31,8 +33,6 @@ use crate::tester::reports;
 use policer::Granted;
 pub(crate) use policer::{EMPTIES, FRAMES_MAX, PAUSE_OF_TWO_S};
 
-/// Enough to draw a line through, and few enough for the queue of any port.
-const LINE_FRAMES: u32 = 250;
 /// How long they may take on a path that is not known yet.
 const LINE_LASTS: Duration = Duration::from_millis(700);
 /// Frames per second that a host still sends in time.
@@ -342,6 +342,9 @@ impl<'a> Look<'a> {
         };
         let seen = self.run.offer(&trial)?;
         let report = reports(&trial, &seen, FlowReport::bursts)?[0];
+        let ends = |burst: u32| load.lasts().saturating_sub(period * burst);
+        let in_time = report.bursts.iter().map(|burst| left_by(burst, ends(burst.burst)));
+        let report = BurstsReport { bursts: in_time.collect(), ..report.clone() };
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
@@ -354,7 +357,7 @@ impl<'a> Look<'a> {
             received: sum(|burst| burst.received_frames),
             dropped: seen.dropped_packets(),
         });
-        Ok(report.clone())
+        Ok(report)
     }
 
     /// The length of the shortest frames with which a host still sends this number of bytes a second in time, and a

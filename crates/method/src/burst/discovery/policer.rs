@@ -404,20 +404,22 @@ impl Measured {
     }
 
     /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
-    /// policer nothing waits. Of two measurements the one that is known better: of this train, and of
-    /// one just above the rate beside a quiet time, which may not have met the queue that this train filled.
+    /// policer nothing waits, also less than a queue as deep as that bucket is at least. Of two measurements
+    /// the one that is known better: of this train, and of one just above the rate beside a quiet time, which
+    /// may not have met the queue that this train filled.
     fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
         // Of what no bucket explains it is not known how much it holds.
-        let holds = if self.likely().is_empty() { 1.0 } else { self.depth().estimate };
-        let full = holds * one;
+        let is_explained = !self.likely().is_empty();
+        let holds = if is_explained { self.depth() } else { Bounds::exactly(1.0) };
+        let [full, full_at_least] = [holds.estimate * one, holds.at_least / self.rate().at_most];
         let (mut waited, mut off) = self.waited;
         let queued = 0.5 * full;
         let filled_a_queue = waited - off > queued;
         if 3.0 * found.waits.1 < off && !filled_a_queue {
             (waited, off) = (found.waits.0, 3.0 * found.waits.1);
         }
-        if waited + off < 0.35 * full && waited - off <= 0.25 * one {
+        if waited + off < 0.35 * full_at_least && waited - off <= 0.25 * one {
             Kind::Policer
         } else if waited - off > queued.min(3.0 * one) {
             Kind::Queue
