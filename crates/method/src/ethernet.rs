@@ -2,9 +2,9 @@
 
 use fp_model::PacketLayout;
 
+use crate::number::PERCENT;
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
 
-const PERCENT: Number = Number::whole(100);
 /// Preamble, start delimiter and gap: what a frame takes on the line beside itself.
 const ON_THE_LINE: Bytes = Bytes(Number::whole(PacketLayout::ETHERNET_L1_OVERHEAD as i64));
 /// Addresses, type and FCS.

@@ -4,9 +4,8 @@ use core::time::Duration;
 
 use fp_model::{Family, Layer, PacketLayout};
 
+use crate::number::PERCENT;
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
-
-const PERCENT: Number = Number::whole(100);
 
 /// Full TCP segments of one flow: what decides how much of the line is payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

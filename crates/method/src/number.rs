@@ -3,6 +3,9 @@
 use core::cmp::Ordering;
 use core::ops::{Add, Div, Mul, Neg, Sub};
 
+/// A whole, in hundredths.
+pub(crate) const PERCENT: Number = Number::whole(100);
+
 /// A rational number, exact while numerator and denominator fit in 127 bits each.
 ///
 /// Beyond that, and through roots and logarithms, it carries on as the nearest double. A division

@@ -31,7 +31,7 @@ const LARGE_PROBES: u32 = 50;
 /// Of what jitter takes, the part by which two means of round trips differ by chance.
 const HIDDEN: f64 = 1.0 / 9.0;
 /// Before a round trip is known: longer than any terrestrial path and most satellites.
-const UNKNOWN_RTT: Duration = Duration::from_millis(700);
+pub(crate) const UNKNOWN_RTT: Duration = Duration::from_millis(700);
 
 /// What all packets to the far end have in common.
 #[derive(Clone, Copy, Debug)]

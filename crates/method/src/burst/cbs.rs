@@ -12,14 +12,11 @@ use super::first::First;
 use super::port::{Port, names, refill_time};
 use super::{BurstTimes, CbsStep, Flaw, Goal, Offer, Policer, Run, Seen, Step, cbs_plan, median};
 use crate::infer::rate::{LINK_LOSES_MOST, Quiet};
-use crate::tester::{REPEATS, repeated};
+use crate::tester::{CLOCK_S, REPEATS, repeated};
 use crate::{Bytes, Seconds};
 
 /// A burst that takes longer gives the bucket this share of itself back, and tests that much less.
 pub(super) const REFILL_SHARE_MAX: f64 = 0.01;
-/// By so much may a burst be late or early and its policer still find its tokens: what an exact
-/// bucket can differ from a real clock.
-const CLOCK_S: f64 = 20e-6;
 /// With fewer places in first halves of bursts an even loss is not told from an uneven one.
 const PLACES_MIN: f64 = 4.0;
 /// Where the refill of one burst takes longer than the test.

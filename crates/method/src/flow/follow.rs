@@ -9,13 +9,12 @@ use super::plan::{Arrivals, Plan, SharedProfile};
 use super::report::{FlowStep, Interval, Limit, ProfileStep};
 use super::resample::{Span, resample};
 use super::sums::spans;
+use crate::tester::LOST_PERCENT_MAX;
 
 /// Nearer than that to the target, a flow follows it.
 const FOLLOWED_PERCENT_MAX: f64 = 5.0;
 /// Of what was sent: more than any random loss that TCP bears.
 const LOSS_PERCENT_MIN: f64 = 0.05;
-/// Of the packets due that the tester did not send.
-const UNSENT_PERCENT_MAX: f64 = 1.0;
 /// A plateau so near to the window's limit is the window's.
 const WINDOW_SHARES: (f64, f64) = (0.85, 1.1);
 
@@ -137,7 +136,7 @@ fn limit(step: &ProfileStep, flows: &[&FlowStep]) -> Limit {
     if is_followed {
         return Limit::Followed;
     }
-    if unsent_percent(flows) > UNSENT_PERCENT_MAX {
+    if unsent_percent(flows) > LOST_PERCENT_MAX {
         return Limit::Tester;
     }
     let Some(plateau) = plateau(step) else { return Limit::Unknown };

@@ -16,17 +16,13 @@ use super::hold::Hold;
 use super::path::PathStep;
 use super::plan::{Criteria, Plan, PlannedFlow};
 use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
+use crate::infer::train::CLOCKS_APART;
 use crate::path::PathMtu;
+use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
-/// With more of its frames unsent, less was offered than was asked for.
-const UNSENT_PERCENT_MAX: f64 = 1.0;
-/// Of the packets that arrived, dropped by the tester itself.
-const TESTER_DROPS_PERCENT_MAX: f64 = 1.0;
-/// The same of TCP: one segment in 10,000 halves a window often enough at tens of Mbit/s.
+/// Of the packets of TCP that arrived, dropped by the tester itself: one segment in 10,000 halves a window often enough at tens of Mbit/s.
 const TESTER_DROPS_OF_TCP_PERCENT_MAX: f64 = 0.01;
-/// Two clocks differ by less, and a rate above its line is an error of the tester.
-const ABOVE_LINE_PPM_MAX: f64 = 200.0;
 /// When the first and the last packet came is known so well on a host that does other things too.
 const ARRIVAL_ERROR: Duration = Duration::from_millis(1);
 /// Of Ethernet's longest packets, where the sender does not tell.
@@ -44,13 +40,13 @@ pub(super) fn checks(plan: &Plan, report: &Report, seen: &Observation) -> Vec<Ch
     let received = sum(|report| report.received_frames).saturating_add(segments(seen));
     let drops_max = match has_tcp {
         true => TESTER_DROPS_OF_TCP_PERCENT_MAX,
-        false => TESTER_DROPS_PERCENT_MAX,
+        false => LOST_PERCENT_MAX,
     };
     let drops = percent(dropped, received.saturating_add(dropped));
     let mut checks = Vec::new();
     if frames().next().is_some() {
         let unsent = percent(unsent, planned);
-        checks.push(Check::at_most("frames_unsent", unsent, UNSENT_PERCENT_MAX, "percent"));
+        checks.push(Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"));
     }
     checks.push(Check::at_most("tester_drops", drops, drops_max, "percent"));
     let hold = Hold::of(plan, report, seen);
@@ -299,7 +295,7 @@ fn oddities(
     let rate = flow.received.rates.l1;
     let ppm = |line: Rate| 1e6 * (rate.as_bps() as f64 / line.as_bps().max(1) as f64 - 1.0);
     let lasts = flow.received.lasts.as_secs_f64().max(1e-9);
-    let most = ABOVE_LINE_PPM_MAX + 1e6 * ARRIVAL_ERROR.as_secs_f64() / lasts;
+    let most = 1e6 * (CLOCKS_APART + ARRIVAL_ERROR.as_secs_f64() / lasts);
     if let Some(line) = line.filter(|line| ppm(*line) > most) {
         let text = format!(
             "{named}: received {} (l1), {:.0} ppm above the line of {}: an error of the tester, or \

@@ -64,8 +64,6 @@ pub(crate) const PAST_THE_KNEE: f64 = 1.3;
 /// On the path, for one direction; a train that has begun ends.
 const BUDGET: Duration = Duration::from_secs(10);
 const TRAINS: u32 = 6;
-/// Frames that the ends lost, or that left late, beyond this spoil a trial.
-const TOLERATED: f64 = 0.001;
 
 pub(crate) struct Finder<'a> {
     run: &'a mut dyn Offers,
@@ -527,7 +525,9 @@ impl<'a> Finder<'a> {
     fn sound(&mut self, steps: &[PaceStep], queued: Duration, what: &str) -> Result<Stream, Abort> {
         let stream = loop {
             let stream = self.offer(steps, queued, what)?;
-            if self.repeats_left == 0 || stream.is_sound(steps, self.frame_bits(), TOLERATED) {
+            if self.repeats_left == 0
+                || stream.is_sound(steps, self.frame_bits(), tester::TOLERATED)
+            {
                 break stream;
             }
             self.repeats_left -= 1;

@@ -9,11 +9,12 @@ use fp_model::{
     Timing, Trial,
 };
 
+use super::offer::VERIFICATIONS;
 use super::report::{BackToBack, BurstFigures, FrameRate, Skipped, Throughput};
 use super::{Plan, Run, SearchKind, Step, Way};
 use crate::back_to_back::{FrameRates, corrected_buffer_time, implied_buffer_time};
 use crate::search::{Search, SearchPlan, Step as SearchStep};
-use crate::tester::{REPEATS, repeated, reports};
+use crate::tester::{CLOCK_S, REPEATS, repeated, reports};
 use crate::{Number, PerSecond, Seconds};
 
 /// The first limit of a search; each time nothing is lost, it grows.
@@ -21,15 +22,11 @@ const FIRST_LIMIT: Duration = Duration::from_millis(100);
 const GROWTH: u32 = 4;
 /// Bounds closer than this share of a burst are not told apart, or than a frame.
 const RESOLUTION: f64 = 0.001;
-/// ETSI GS NFV-TST 009: a burst that lost something is tried again so often.
-const VERIFICATIONS: u32 = 2;
 /// A burst sent so much slower than the line says nothing of a buffer.
 const SLOWER: f64 = 0.02;
 /// Nor does one of which a frame was late by this share of it: a buffer drains while a sender pauses,
 /// also if that makes up for it afterwards.
 const BEHIND: f64 = 0.01;
-/// What a clock and the sending of one frame take.
-const PRECISION_S: f64 = 20e-6;
 
 pub(super) fn back_to_back(
     run: &mut Run<'_>,
@@ -234,8 +231,8 @@ impl BurstSearch<'_, '_> {
         let planned = frames.saturating_sub(1) as f64 / self.line.frames_per_second();
         // A host that hands over a burst at once is as fast as its line is.
         u64::from(*sent_frames) == frames
-            && lasted <= planned * (1.0 + SLOWER) + PRECISION_S
-            && behind.as_secs_f64() <= planned * BEHIND + PRECISION_S
+            && lasted <= planned * (1.0 + SLOWER) + CLOCK_S
+            && behind.as_secs_f64() <= planned * BEHIND + CLOCK_S
     }
 
     fn trial(&self, frames: u64) -> Trial {

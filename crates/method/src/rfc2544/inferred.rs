@@ -19,18 +19,15 @@ use crate::burst::discovery::{self, PAUSE_OF_TWO_S};
 use crate::burst::{Charge, Discovered, Discovery, ON_THE_LINE, Together};
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, FINE, Kind, OVER};
-use crate::infer::search::{Finder, Limits, PAST_THE_KNEE, Precision, Search};
+use crate::infer::search::{Finder, Limits, MOST, PAST_THE_KNEE, Precision, Search};
+use crate::infer::train::CERTAIN;
 
-/// No bucket is emptied for longer before a trial, ...
-const MOST: Duration = Duration::from_secs(3);
-/// ... and while it is looked for.
+/// No bucket is emptied for longer while it is looked for.
 const EMPTIES: Duration = Duration::from_secs(10);
 /// Nothing is offered for longer just above the rate, and for what waits there is not waited longer.
 const FINE_MOST: Duration = Duration::from_secs(1);
 /// As long again just above the rate, where the queue of a line in front empties.
 const FINE_LEAST: Duration = Duration::from_millis(100);
-/// A wait that is not certainly one is none.
-const CERTAIN: f64 = 4.0;
 /// Below a line's rate it queues nothing.
 const BELOW_THE_LINE: f64 = 0.95;
 /// Of an interval that is wider, in relation to the rate, the upper end is offered first: what comes

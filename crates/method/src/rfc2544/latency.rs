@@ -13,13 +13,13 @@ use fp_model::{
 use super::offer::Offer;
 use super::report::{DelayClock, FrameRate, Latency};
 use super::{Run, Step, Way};
+use crate::path::SMALL_PACKET_BYTES;
 use crate::tester::mismatch;
 
 /// Where no frame says how long it took: single packets among them, so many in each trial.
 const PROBES: u32 = 20;
 /// Before the first of them.
 const WARM_UP: Duration = Duration::from_millis(200);
-const ANSWER_BYTES: u32 = 100;
 
 /// One repetition.
 #[derive(Clone, Copy)]
@@ -108,7 +108,7 @@ fn probed(run: &Run<'_>, way: Way, throughput: FrameRate) -> Trial {
     let frames = FramesLoad::new(sizes, Pace::Constant { rate }).unwatched();
     let probes = ProbesLoad {
         packet_bytes: throughput.frame_bytes - PacketLayout::ETHERNET_L2_OVERHEAD,
-        answer_bytes: ANSWER_BYTES,
+        answer_bytes: SMALL_PACKET_BYTES,
         count: PROBES,
         interval,
     };

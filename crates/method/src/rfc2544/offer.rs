@@ -11,23 +11,21 @@ use fp_model::{
 
 use super::report::{FrameRate, TrialRow};
 use super::{Run, Way};
-use crate::tester::{REPEATS, reports};
+use crate::tester::{REPEATS, TOLERATED, reports};
 
 /// A tester at its limit falls short by more than this, ...
 const FAR_SHORT: f64 = 0.05;
 /// ... and the next time by as much, give or take this.
 const ALIKE: f64 = 0.02;
-/// What may be the host's doing is tried again so often.
-const VERIFICATIONS: u32 = 2;
+/// ETSI GS NFV-TST 009: what may be the host's doing, as a burst that lost something, is tried again so often.
+pub(super) const VERIFICATIONS: u32 = 2;
 /// So many times at most in a trial is a sender as late as it is once: of longer pauses there are few.
 const STALLS: f64 = 3.0;
 /// A queue that is longer than was waited for is waited for, and the load offered again; but what
 /// takes longer than this is lost.
 const WAIT_MAX: Duration = Duration::from_secs(4);
-/// Frames that were due and did not leave, and time that those which left took more or less.
-pub(super) const TOLERATED: f64 = 0.001;
 /// Frames that come first: neighbours are resolved, caches warm. RFC 2544 section 23 b.
-const LEARNING: Duration = Duration::from_millis(100);
+pub(super) const LEARNING: Duration = Duration::from_millis(100);
 /// After an overload that emptied a bucket or filled a queue, so much of a trial's length passes in
 /// silence: the last frames of the overload, should the host send them late, must not be what
 /// spoils the trial. A rate that is too high by this share would still pass.

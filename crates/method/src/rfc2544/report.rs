@@ -7,9 +7,9 @@ use core::time::Duration;
 use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, SentBy};
 
 use super::Way;
-use super::offer::TOLERATED;
 use crate::mlr::{Goal, GoalResult};
 use crate::path::{BaselineRtt, PathMtu};
+use crate::tester::TOLERATED;
 
 /// The steps in the order they ran, and what follows from them.
 pub type Report = crate::verdict::Report<Step>;

@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
+use super::offer::LEARNING;
 use super::{Plan, SearchKind, Test};
 
 /// Path MTU, round trip and line rate.
 const PREPARATION: Duration = Duration::from_secs(8);
-const LEARNING: Duration = Duration::from_millis(100);
 
 /// If the network carries what the line does, and at most where it does not and nothing has to be
 /// repeated.

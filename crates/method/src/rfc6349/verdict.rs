@@ -12,11 +12,9 @@ use super::standing::{
 };
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
 use crate::rounded;
+use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
-/// Of the frames or packets of a run, lost in the tester itself.
-const TESTER_LOSS_PERCENT_MAX: f64 = 1.0;
-/// A thread that has a processor to itself and still sends too little is too slow for the rate.
 /// A thread kept from running so long has missed what it was to send or to measure.
 const STALL_MS_MAX: f64 = 500.0;
 /// Above this, what was waited between two looks says nothing of a single stall.
@@ -35,8 +33,8 @@ pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
     let dropped = percent(health.frames_dropped, arrived);
     let unsent = percent(health.frames_unsent, health.frames_planned);
     let mut checks = Vec::from([
-        Check::at_most("tester_drops", dropped, TESTER_LOSS_PERCENT_MAX, "percent"),
-        Check::at_most("frames_unsent", unsent, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most("tester_drops", dropped, LOST_PERCENT_MAX, "percent"),
+        Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"),
     ]);
     if looks_are_frequent(steps) {
         let stall = health.longest_stall.as_secs_f64() * 1e3;

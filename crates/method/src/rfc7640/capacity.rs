@@ -10,14 +10,12 @@ use fp_model::{Abort, Direction, Rate};
 
 use super::bursts::{Offer, Outcome, interval};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
-use super::policer::{EXCESS_BYTES, HUNT_BURSTS, burst_rate, whole_prefix_of};
+use super::policer::{BURST_RATE_SLACK, EXCESS_BYTES, HUNT_BURSTS, burst_rate, whole_prefix_of};
 use super::shaper::{self, Shaped};
 use super::{
     CapacityClass, CapacityStep, Device, Hunt, HuntTrial, PortClass, Run, Stateless, Step, Trains,
 };
 
-/// The time that bursts of all classes take together is known this well.
-const TOGETHER_SLACK: f64 = 1.05;
 /// Where the excess of one class makes that of the others larger, this ends the sum.
 const ROUNDS_MAX: usize = 50;
 
@@ -139,7 +137,7 @@ impl Test<'_> {
         let bytes = |frames: &u32| u64::from(*frames) * u64::from(run.plan.frame_bytes);
         let all_bytes = frames.iter().map(bytes).sum();
         let lasts = self.line_l2.map_or(Duration::ZERO, |line| line.time_for(all_bytes));
-        lasts.mul_f64(TOGETHER_SLACK)
+        lasts.mul_f64(BURST_RATE_SLACK)
     }
 
     /// Bursts of each class, as often as it recovers. One may wait for those of all others, and the

@@ -18,8 +18,8 @@ use crate::infer::search::{Limits, Search};
 
 /// The RFC's recommendation.
 pub(super) const EXCESS_BYTES: u64 = 1000;
-/// The rate within bursts, which says how much comes back meanwhile, is known this well.
-const BURST_RATE_SLACK: f64 = 1.05;
+/// The rate within bursts, which says how much comes back meanwhile and how long they take, is known this well.
+pub(super) const BURST_RATE_SLACK: f64 = 1.05;
 /// Bursts of each size that a hunt tries.
 pub(super) const HUNT_BURSTS: u32 = 10;
 

@@ -36,14 +36,11 @@ pub use report::{
     Figures, Ftd, IrSpan, Measured, Offered, Report, ServiceStep, Shortfall, Step, TcpFigures,
 };
 
-use crate::path::BaselineRtt;
+use crate::path::{BaselineRtt, UNKNOWN_RTT};
 use crate::tester::{observed, repeated, reports};
 use crate::verdict::Status;
 use crate::watched::Watched;
 use offer::Offer;
-
-/// Before a round trip is known: longer than any terrestrial path and most satellites.
-const UNKNOWN_RTT: Duration = Duration::from_millis(700);
 
 /// Tests each service by itself and then all of them at once, as far as the plan asks for it.
 ///

@@ -13,11 +13,8 @@ use super::plan::{Frames, Plan, Service, Tcp, Traffic};
 use super::report::{Figures, Measured, Offered, ServiceStep, Tester};
 use super::{figures, judge};
 use crate::stall::{self, Connections};
-use crate::tester::mismatch;
+use crate::tester::{LOST_PERCENT_MAX, mismatch};
 use crate::verdict::Status;
-
-/// Of the frames planned; with more of them unsent, less was offered than should have been.
-pub(super) const UNSENT_PERCENT_MAX: f64 = 1.0;
 
 /// What is known of a trial before it is run.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +77,7 @@ fn of_frames(
     };
     let shortfalls = judge::frames((service, frames), &limits, &judged, yellow.as_ref());
     let explained = |shortfall| judge::is_explained(shortfall, &tester, &judged);
-    let spoilt = unsent_percent > UNSENT_PERCENT_MAX
+    let spoilt = unsent_percent > LOST_PERCENT_MAX
         || (!shortfalls.is_empty() && shortfalls.iter().all(explained));
     let status = match (spoilt, shortfalls.is_empty()) {
         (true, _) => Status::Invalid,

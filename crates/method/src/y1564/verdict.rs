@@ -9,7 +9,7 @@ use fp_model::Abort;
 
 use super::plan::{PERFORMANCE_DEFAULT, Plan, Service, Traffic};
 use super::report::{Figures, Ftd, Measured, Report, ServiceStep, Shortfall, Step, Tester};
-use super::step::UNSENT_PERCENT_MAX;
+use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// What the tester says against itself: the worst of the steps as they stand.
@@ -18,7 +18,7 @@ pub(super) fn checks(steps: &[Step]) -> Vec<Check> {
     let unsent = tested().map(|step| step.tester.unsent_percent).fold(0.0, f64::max);
     let explained = tested().filter(|step| is_explained(step)).count() as f64;
     Vec::from([
-        Check::at_most("frames_unsent", unsent, UNSENT_PERCENT_MAX, "percent"),
+        Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"),
         Check::at_most("steps_spoilt_by_tester", explained, 0.0, "steps"),
     ])
 }
@@ -123,7 +123,7 @@ fn named(steps: &[Step], place: usize, step: &ServiceStep) -> String {
 
 /// Spoilt although enough was sent.
 fn is_explained(step: &ServiceStep) -> bool {
-    step.status == Status::Invalid && step.tester.unsent_percent <= UNSENT_PERCENT_MAX
+    step.status == Status::Invalid && step.tester.unsent_percent <= LOST_PERCENT_MAX
 }
 
 fn spoilt_by(step: &ServiceStep) -> String {
