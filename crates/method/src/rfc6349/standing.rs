@@ -25,8 +25,10 @@ pub(super) fn standing(thresholds: &Thresholds, step: &TcpStep) -> Standing {
     // Windows that cannot carry what was asked say nothing of a path that carries it, unless they did. They
     // carry less than their size in a round trip where that takes longer, which larger ones make up for, or
     // where segments are lost, which they do not.
-    let is_asked = asked <= 100.0 * step.part_of_ideal(step.judged.windows_l4) || least >= asked;
-    let tells_less = is_asked || step.retransmitted_bytes.is_some_and(|bytes| bytes > 0);
+    let windows = 100.0 * step.part_of_ideal(step.judged.windows_l4);
+    let is_asked = asked <= windows || least >= asked;
+    let is_lossy = step.retransmitted_bytes.is_some_and(|bytes| bytes > 0);
+    let tells_less = asked.min(threshold_percent(thresholds, step)) <= windows || is_lossy;
     let settled = &step.judged.settled;
     if is_asked && least >= needed && settled.stays_above(stays(needed)) {
         Standing::Met

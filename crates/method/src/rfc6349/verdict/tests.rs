@@ -213,6 +213,11 @@ fn windows_that_cannot_carry_what_was_asked_say_nothing_of_a_path_that_carries_t
     // A server that counts no retransmissions.
     assert_eq!(with(TcpStep { retransmitted_bytes: None, ..tcp(40.0) }), too_small);
     assert_eq!(with(lossy(tcp(40.0))).0, Status::Fail);
+    // Windows that carry 99.5 % of the ideal carry no more than that where more was sold.
+    let mut sold = tcp(99.0);
+    sold.judged.windows_l4 = Rate::bps(37_800_000);
+    sold.judged.sold_l4 = Some(Rate::mbps(50));
+    assert_eq!(said(sold).0, Status::Fail);
 }
 
 /// Four windows of 64,000 bytes in segments of 1448, of which each is a frame of 1518 bytes:
