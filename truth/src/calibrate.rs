@@ -96,6 +96,21 @@ impl Run {
     }
 }
 
+/// The seeds of a generator whose networks were run, with how many there were of each.
+fn seeds(runs: &[&Run]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for run in runs {
+        let seed = run.network.rsplit_once('-').map_or(run.network.as_str(), |(seed, _)| seed);
+        match counts.last_mut().filter(|(last, _)| *last == seed) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((seed, 1)),
+        }
+    }
+    let counts: Vec<String> =
+        counts.into_iter().map(|(seed, count)| format!("`{seed}` ({count})")).collect();
+    counts.join(", ")
+}
+
 fn tables(runs: &[Run]) -> String {
     let mut text = String::new();
     for method in Method::ALL {
@@ -138,6 +153,7 @@ fn of_method(method: Method, runs: &[&Run]) -> String {
             "| {class} | {count} | {links} | {wrong} | {most:.2} % | {narrow} | {error} |"
         );
     }
+    let _ = writeln!(text, "\nNetworks, with how many gave an answer: {}.", seeds(runs));
     text
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Run, narrow, share_at_most, tables};
+use super::{Run, narrow, seeds, share_at_most, tables};
 
 fn near(value: f64, expected: f64) {
     assert!((value - expected).abs() < 5e-6, "{value}, not {expected}");
@@ -42,6 +42,13 @@ fn an_invalid_run_says_nothing_and_another_thing_is_no_run() {
     });
     assert!(Run::of(&invalid).unwrap().is_none());
     assert!(Run::of(&json!({"network": "n"})).is_none());
+}
+
+#[test]
+fn the_seeds_are_named_with_how_many_networks_were_answered() {
+    let runs = ["links-7-0", "links-7-3", "truth-7-1"].map(|name| run(name, "right", 0.1, 0.0));
+    let runs: Vec<&Run> = runs.iter().collect();
+    assert_eq!(seeds(&runs), "`links-7` (2), `truth-7` (1)");
 }
 
 /// 600 without a wrong one, all narrower than the two that are.
