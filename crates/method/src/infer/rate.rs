@@ -109,8 +109,8 @@ impl Train {
 
     /// The same by this number of standard errors.
     fn is_slower(&self, by: f64, of: Range<usize>, found: &Estimate, quiet: &Quiet) -> bool {
-        let through = self.through(of);
-        let resolution = (by * quiet.error_of(&through)).max(0.006);
+        let (through, uneven) = (self.through(of.clone()), self.uneven(of));
+        let resolution = (by * libm::hypot(quiet.error_of(&through), uneven)).max(0.006);
         through.bps < found.at_least * (1.0 - resolution)
     }
 

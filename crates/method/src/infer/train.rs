@@ -163,6 +163,15 @@ impl Train {
         until - first.due
     }
 
+    /// The standard error of what arrived of a range, as a share of that: where frames are lost in runs, few of
+    /// its slices lose many.
+    pub(super) fn uneven(&self, of: Range<usize>) -> f64 {
+        let (count, arrived) = (of.len() as f64, self.arrived(of.clone()).max(1.0));
+        let mean = self.lost(of.clone()) / count;
+        let off = self.slices[of].iter().map(|slice| slice.frames - slice.arrived - mean);
+        libm::sqrt(off.map(|off| off * off).sum::<f64>() * count / (count - 1.0).max(1.0)) / arrived
+    }
+
     /// When the slice was due in which this number of lost frames was reached.
     pub(crate) fn lost_by(&self, frames: f64) -> Option<f64> {
         let mut lost = 0.0;

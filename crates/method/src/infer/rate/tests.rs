@@ -233,6 +233,27 @@ fn a_line_that_waits_for_frames_now_and_then_may_send_more_than_came() {
     }
 }
 
+/// A frame each 0.5 ms through a line of just that rate; some are missing among the last 2000.
+#[test]
+fn losses_in_runs_are_no_fall_of_the_rate() {
+    let rate = FRAME_BITS / 0.5e-3;
+    let fell = |is_missing: fn(u64) -> bool| {
+        let frame = |at: u64| (0.5e-3 * at as f64, 0.01);
+        let arrivals: Vec<_> = (0..8000_u64)
+            .map(|at| (frame(at).0, (at < 6000 || !is_missing(at)).then_some(frame(at).1)))
+            .collect();
+        let steps = [step(rate, 4.0)];
+        let train = Train::of(&report(&arrivals, 8000), &steps, FRAME_BYTES).unwrap();
+        let found = Estimate { bps: rate, at_least: rate, at_most: rate, ..Estimate::UNKNOWN };
+        let end = train.whole().end;
+        train.fell(end * 3 / 4..end, &found, &Quiet::that_lost(1000.0, 0.0))
+    };
+    let two_runs = |at: u64| (6500..6530).contains(&at) || (7400..7450).contains(&at);
+    assert_eq!(fell(two_runs), None);
+    let rate = fell(|at: u64| at.is_multiple_of(25)).unwrap() / rate;
+    assert!((rate - 0.96).abs() < 0.005, "{rate}");
+}
+
 #[test]
 fn what_was_not_told_is_not_made_up() {
     let steps = [step(1e6, 1.0)];
