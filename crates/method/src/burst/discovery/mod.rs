@@ -344,7 +344,8 @@ impl<'a> Look<'a> {
         let report = reports(&trial, &seen, FlowReport::bursts)?[0];
         let ends = |burst: u32| load.lasts().saturating_sub(period * burst);
         let in_time = report.bursts.iter().map(|burst| left_by(burst, ends(burst.burst)));
-        let report = BurstsReport { bursts: in_time.collect(), ..report.clone() };
+        let bursts = in_time.filter(|burst| burst.sent_frames > 0).collect();
+        let report = BurstsReport { bursts, ..report.clone() };
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };

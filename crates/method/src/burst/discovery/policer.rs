@@ -262,14 +262,19 @@ impl Look<'_> {
         let mut cir = long.rate().scaled(8.0 * charged);
         let Told { depth: mut cbs, mut alone, mut two } = long.told(other, long_bytes, charged);
         let mut of_one = long.depth().scaled(charged);
+        let mut agree = true;
         if let Some(short) = short {
             let charged = charge.charged(f64::from(short.frame_bytes));
             let told = short.was_full.then(|| short.told(other, long_bytes, charged));
-            two = told.as_ref().and_then(|told| told.two).or(two);
-            if charge.layer.is_some() {
+            let is_told = charge.layer.is_some();
+            let as_long = if is_told { Bounds::exactly(1.0) } else { short.as_bytes_of(long) };
+            let of_short = told.as_ref().and_then(|told| told.two);
+            two = of_short.map(|two| two.each(|of| of.times(&as_long))).or(two);
+            if is_told {
                 cir = better(cir, short.rate().scaled(8.0 * charged));
             }
             if let (Some(told), Some(_)) = (told, charge.layer) {
+                agree = !cbs.excludes(&told.depth);
                 cbs = cbs.and(told.depth);
                 of_one = better(of_one, short.depth().scaled(charged));
                 alone = alone.or(told.alone);
@@ -278,7 +283,9 @@ impl Look<'_> {
         if alone.is_some() {
             cbs.estimate = of_one.estimate.clamp(cbs.at_least, cbs.at_most);
         }
-        if !long.was_full && short.is_none_or(|short| !short.was_full) {
+        let was_full = long.was_full || short.is_some_and(|short| short.was_full);
+        // One bucket does not pass as much of long frames as of short ones where they exclude each other.
+        if !(was_full && agree) {
             (cbs.at_most, of_one.at_most) = (f64::INFINITY, f64::INFINITY);
         }
         let marked = marked(&long.seen);
@@ -378,6 +385,12 @@ impl Measured {
             Some(depth.estimate / (rate.estimate / 8.0))
         });
         (self.depth().estimate / self.rate().at_least).max(excess.unwrap_or(0.0))
+    }
+
+    /// By how many times as many bytes these frames cost as their own length says where long ones cost theirs.
+    fn as_bytes_of(&self, long: &Self) -> Bounds {
+        let bytes_s = |of: &Self| of.rate().scaled(f64::from(of.frame_bytes));
+        bytes_s(long).times(&bytes_s(self).through(|bytes_s| 1.0 / bytes_s))
     }
 
     /// The buckets that explain what was seen, each with where frames are lost besides: one where the

@@ -159,7 +159,7 @@ impl Two {
         }
     }
 
-    fn each(self, of: impl Fn(Bounds) -> Bounds) -> Self {
+    pub(super) fn each(self, of: impl Fn(Bounds) -> Bounds) -> Self {
         let Self { cir, cbs, eir, ebs } = self;
         let [cir, cbs, eir, ebs] = [cir, cbs, eir, ebs].map(of);
         Self { cir, cbs, eir, ebs }
