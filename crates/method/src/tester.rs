@@ -8,12 +8,13 @@ use fp_model::{Abort, FlowReport, Observation, Testbed, Trial};
 
 /// How often a trial is offered again.
 pub(crate) const REPEATS: u32 = 5;
-/// Of frames due, those that did not leave or were lost in the ends, and of time, what sending took more or less:
-/// with more, a trial was not the one that was asked for.
+/// Share of the frames due that may not have left or may have been lost in the ends, and by which sending may have
+/// taken more or less time than planned: with more, a trial was not the one that was asked for.
 pub(crate) const TOLERATED: f64 = 0.001;
-/// The same in percent of all packets of a run that measures no loss: with more, it was not the run asked for.
+/// Percentage of the packets of a run that the ends may not have sent or may have dropped, where the run measures
+/// rates and not losses: with more, it was not the one that was asked for.
 pub(crate) const LOST_PERCENT_MAX: f64 = 1.0;
-/// A clock and the sending of one frame: by less a burst is neither late nor early.
+/// Time that reading a clock and sending one frame take: by less a burst is neither late nor early.
 pub(crate) const CLOCK_S: f64 = 20e-6;
 
 /// What a trial shows, which is told how many there have been; again while it `is_spoilt`, `repeats` times

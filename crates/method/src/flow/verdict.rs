@@ -21,7 +21,7 @@ use crate::path::PathMtu;
 use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
-/// Of the packets of TCP that arrived, dropped by the tester itself: one segment in 10,000 halves a window often
+/// Percentage of the TCP segments that arrived which the tester itself may drop: one in 10,000 halves a window often
 /// enough at tens of Mbit/s.
 const TESTER_DROPS_OF_TCP_PERCENT_MAX: f64 = 0.01;
 /// When the first and the last packet came is known so well on a host that does other things too.

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::{ArrivedRun, BurstReport, Departure};
+use fp_model::{BurstReport, Departure};
 
 /// Times of departure are told to the nanosecond.
 const STAMP: f64 = 1e-9;
@@ -26,27 +26,27 @@ pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
     left
 }
 
-/// What became of the frames of a burst that left by this time since it was due: what leaves later than was planned is
-/// not waited for.
-pub(crate) fn left_by(report: &BurstReport, until: Duration) -> BurstReport {
+/// Leaves out the frames of a burst that left later than `until`, since it was due: nobody waited for them to arrive.
+pub(crate) fn keep_left_by(report: &mut BurstReport, until: Duration) {
     let is_told = report.departures.last().is_none_or(|last| last.frame < report.sent_frames);
     if report.sent_until <= until || !is_told {
-        return report.clone();
+        return;
     }
-    let (from, left) = (report.sent_from, departures(report));
-    let by = until.as_secs_f64() - from.as_secs_f64();
-    let sent_frames = left.partition_point(|at| *at <= by) as u32;
-    let Some(last) = sent_frames.checked_sub(1) else { return BurstReport::default() };
-    let sent_until = from + Duration::from_secs_f64(left[last as usize]);
-    let known = report.departures.iter().filter(|knot| knot.frame < last).copied();
-    let end = (!report.departures.is_empty()).then_some(Departure { frame: last, at: sent_until });
-    let runs = report.arrived.iter().filter(|run| run.first < sent_frames);
-    let arrived: Vec<ArrivedRun> = runs
-        .map(|run| ArrivedRun { frames: run.frames.min(sent_frames - run.first), ..*run })
-        .collect();
-    let received_frames = arrived.iter().map(|run| run.frames).sum();
-    let departures = known.chain(end).collect();
-    BurstReport { sent_frames, sent_until, received_frames, departures, arrived, ..report.clone() }
+    let left = departures(report);
+    let by = until.as_secs_f64() - report.sent_from.as_secs_f64();
+    report.sent_frames = left.partition_point(|at| *at <= by) as u32;
+    let last = report.sent_frames.saturating_sub(1);
+    let last_left = left.get(last as usize).map_or(0.0, |at| at.max(0.0));
+    report.sent_until = report.sent_from + Duration::from_secs_f64(last_left);
+    if !report.departures.is_empty() {
+        report.departures.retain(|knot| knot.frame < last);
+        report.departures.push(Departure { frame: last, at: report.sent_until });
+    }
+    report.arrived.retain(|run| run.first < report.sent_frames);
+    if let Some(run) = report.arrived.last_mut() {
+        run.frames = run.frames.min(report.sent_frames - run.first);
+    }
+    report.received_frames = report.arrived.iter().map(|run| run.frames).sum();
 }
 
 /// By how many seconds later than its departure each frame of a burst may have left the host, and the line
@@ -79,7 +79,7 @@ pub(crate) fn unsure(report: &BurstReport) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::SlowCall;
+    use fp_model::{ArrivedRun, SlowCall};
 
     use super::*;
 
@@ -102,6 +102,11 @@ mod tests {
             departures: vec![knot(0), knot(3), knot(9)],
             arrived: vec![run(0, 4), run(4, 4), run(8, 2)],
             ..BurstReport::default()
+        };
+        let left_by = |report: &BurstReport, until| {
+            let mut kept = report.clone();
+            keep_left_by(&mut kept, until);
+            kept
         };
         assert_eq!(left_by(&report, micros(95)), report);
         let until_58 = BurstReport {

@@ -17,7 +17,7 @@ use crate::tester::{REPEATS, TOLERATED, reports};
 const FAR_SHORT: f64 = 0.05;
 /// ... and the next time by as much, give or take this.
 const ALIKE: f64 = 0.02;
-/// ETSI GS NFV-TST 009: what may be the host's doing, as a burst that lost something, is tried again so often.
+/// How often a trial is repeated whose losses the host may have caused, as ETSI GS NFV-TST 009 does with bursts.
 pub(super) const VERIFICATIONS: u32 = 2;
 /// So many times at most in a trial is a sender as late as it is once: of longer pauses there are few.
 const STALLS: f64 = 3.0;

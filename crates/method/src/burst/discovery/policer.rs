@@ -273,7 +273,7 @@ impl Look<'_> {
             if is_told {
                 cir = better(cir, short.rate().scaled(8.0 * charged));
             }
-            if let (Some(told), Some(_)) = (told, charge.layer) {
+            if let Some(told) = told.filter(|_| is_told) {
                 agree = !cbs.excludes(&told.depth);
                 cbs = cbs.and(told.depth);
                 of_one = better(of_one, short.depth().scaled(charged));
@@ -416,10 +416,10 @@ impl Measured {
         }
     }
 
-    /// A queue as deep as the bucket that was found would delay by the time it takes to empty; in a
-    /// policer nothing waits, also less than a queue as deep as that bucket is at least. Of two measurements
-    /// the one that is known better: of this train, and of one just above the rate beside a quiet time, which
-    /// may not have met the queue that this train filled.
+    /// A queue as deep as the bucket that was found would delay by the time it takes to empty. It is a
+    /// policer where frames waited for less than one as deep as that bucket is at least would delay them. Of two
+    /// measurements the one that is known better: of this train, and of one just above the rate beside a quiet
+    /// time, which may not have met the queue that this train filled.
     fn waits(&self, found: &Estimate) -> Kind {
         let one = 1.0 / self.rate().estimate;
         // Of what no bucket explains it is not known how much it holds.
