@@ -1,12 +1,12 @@
 //! How sure an answer is, by kind of path: the runs of many seeds and of both generators, pooled.
 //!
-//! Of `n` runs that call themselves valid `k` are wrong. The share of wrong ones among all such networks is
+//! Of `n` runs that are right, unknown or wrong `k` are wrong; invalid ones are left out. The share of wrong ones among all such networks is
 //! below the upper end of the interval of Clopper and Pearson (1934), one-sided at 95 %: the share at which
 //! `k` or fewer of `n` have a probability of 5 %.
 //!
-//! Where that end is too high for a class of paths, answers may still be sure whose intervals are narrow,
-//! or wide. The score of a run is the widest interval that it states; the table says which widths hold a share
-//! of wrong ones of at most half a percent, if any do.
+//! Where that end is too high for a class of paths, runs may still be sure whose intervals are narrow. The
+//! score of a run is the widest interval that it states; the table says up to which width the bound is half a
+//! percent, if it is anywhere.
 //!
 //! Errors in half-widths of their own intervals tell whether intervals are as wide as they should be: of
 //! intervals that hold the truth in 95 of 100 cases the quantile of 95 % is 1.
@@ -19,9 +19,9 @@ use serde_json::Value;
 use crate::method::Method;
 use crate::table::{at, sorted};
 
-/// Of the networks that a bound is true of.
+/// The probability with which a bound holds.
 const CONFIDENCE: f64 = 0.95;
-/// A share of wrong answers that a class of paths may have at most.
+/// The share of wrong runs that a class of paths may have at most.
 const WRONG_MAX: f64 = 0.005;
 /// Classes of paths, by names of [`crate::groups::GROUPS`].
 const CLASSES: [&str; 8] =
@@ -64,7 +64,7 @@ pub(crate) fn markdown(files: &[String]) -> anyhow::Result<String> {
 }
 
 impl Run {
-    /// `None` within where it says nothing: a run that is invalid or was broken off.
+    /// `None` where the value is no run, and within where the run is invalid or was broken off.
     fn of(run: &Value) -> Option<Option<Self>> {
         let text = |key: &str| run.get(key)?.as_str();
         let class = text("class")?;
@@ -125,7 +125,7 @@ fn tables(runs: &[Run]) -> String {
 
 fn of_method(method: Method, runs: &[&Run]) -> String {
     let mut text = format!(
-        "| `{}` | answers | of those over links | wrong | at most | at most {:.1} % where intervals are | \
+        "| `{}` | runs | over links | wrong | at most | at most {:.1} % where intervals are | \
          95 % of errors |\n| --- | --: | --: | --: | --: | --: | --: |\n",
         method.name(),
         100.0 * WRONG_MAX
@@ -153,12 +153,12 @@ fn of_method(method: Method, runs: &[&Run]) -> String {
             "| {class} | {count} | {links} | {wrong} | {most:.2} % | {narrow} | {error} |"
         );
     }
-    let _ = writeln!(text, "\nNetworks, with how many gave an answer: {}.", seeds(runs));
+    let _ = writeln!(text, "\nSeeds, with the runs of each: {}.", seeds(runs));
     text
 }
 
-/// The widest interval up to which answers are wrong in at most [`WRONG_MAX`] of all cases, and how many
-/// answers have none wider.
+/// The widest interval up to which runs are wrong in at most [`WRONG_MAX`] of all cases, and how many runs have
+/// none wider.
 fn narrow(runs: &[&Run]) -> Option<(f64, usize)> {
     let mut by_width: Vec<&Run> = runs.to_vec();
     by_width.sort_by(|a, b| a.widest.total_cmp(&b.widest));
