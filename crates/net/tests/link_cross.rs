@@ -41,11 +41,13 @@ fn evenly_spaced_frames_come_at_their_rate() {
 fn a_sender_that_is_on_a_fifth_of_the_time_sends_a_fifth() {
     let pattern =
         CrossPattern::OnOff { on: Duration::from_millis(10), off: Duration::from_millis(40) };
-    let seen = alone(crossed(pattern, Rate::mbps(8), 1000), at_ms(1_000_000));
-    // Of 20,000 turns: the share deviates by (1 - 0.2)·sqrt(2 / 20,000) of itself, which is 0.8 %, and
-    // each turn sends half a frame more than its time holds.
-    let frames = seen.offered.frames as f64;
-    assert!((frames - 210_000.0).abs() < 5.0 * 0.008 * 210_000.0, "{frames}");
+    // A frame takes a tenth of a turn, or ten of them.
+    for (rate, frames) in [(Rate::mbps(8), 200_000.0), (Rate::bps(80_000), 2000.0)] {
+        let seen = alone(crossed(pattern.clone(), rate, 1000), at_ms(1_000_000));
+        // Of 20,000 turns: the share deviates by (1 - 0.2)·sqrt(2 / 20,000) of itself, which is 0.8 %.
+        let share = seen.offered.frames as f64 / frames;
+        assert!((share - 1.0).abs() < 5.0 * 0.008, "{share} at {rate:?}");
+    }
 }
 
 #[test]

@@ -105,17 +105,28 @@ enum State {
 /// Evenly sent frames, to the end of this turn.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    began: Time,
+    first: Time,
     ends: Option<Time>,
     sent: u64,
-    next: Time,
+    /// Of its next frame, which a later turn sends where this one ends before.
+    due: Time,
+}
+
+impl Turn {
+    const fn new(first: Time, ends: Option<Time>) -> Self {
+        Self { first, ends, sent: 0, due: first }
+    }
+
+    fn next(&self) -> Time {
+        self.ends.map_or(self.due, |ends| ends.min(self.due))
+    }
 }
 
 impl State {
     fn next(&self) -> Option<Time> {
         match self {
             Self::Silent => None,
-            Self::Paced(turn) => Some(turn.next),
+            Self::Paced(turn) => Some(turn.next()),
             Self::Replayed(replay) => Some(replay.next),
             Self::Tcp(window) => window.next(),
         }
@@ -124,17 +135,18 @@ impl State {
 
 impl Sender {
     fn begin(&mut self, now: Time) {
-        let spacing = || self.spec.rate_l2.time_for(self.spec.frame_bytes.into());
+        let (rate, frame_bytes) = (self.spec.rate_l2, self.spec.frame_bytes);
+        let spacing = || rate.time_for(frame_bytes.into());
         self.state = match &self.spec.pattern {
             CrossPattern::Constant => {
-                let began = now + spacing().mul_f64(self.random.unit());
-                State::Paced(Turn { began, ends: None, sent: 0, next: began })
+                State::Paced(Turn::new(now + spacing().mul_f64(self.random.unit()), None))
             }
             CrossPattern::OnOff { on, off } => {
                 let (on, off) = (*on, *off);
                 let is_on = self.random.unit() * (on + off).as_secs_f64() < on.as_secs_f64();
                 let waits = if is_on { Duration::ZERO } else { self.exponential(off) };
-                State::Paced(self.turn(now + waits, on))
+                let first = spacing().mul_f64(self.random.unit());
+                State::Paced(self.turn(now + waits, on, first))
             }
             CrossPattern::Replayed { bytes } => {
                 let begun = Replay::begun(now, bytes);
@@ -150,17 +162,18 @@ impl Sender {
         match &mut self.state {
             State::Silent => None,
             State::Paced(turn) => {
-                turn.sent += 1;
-                let bytes = turn.sent * u64::from(frame_bytes);
-                turn.next = turn.began + self.spec.rate_l2.time_for(bytes);
                 if let (CrossPattern::OnOff { on, off }, Some(ends)) =
                     (&self.spec.pattern, turn.ends)
-                    && turn.next >= ends
+                    && turn.due >= ends
                 {
-                    let (on, off) = (*on, *off);
-                    let begins = ends.max(at) + self.exponential(off);
-                    self.state = State::Paced(self.turn(begins, on));
+                    let (on, off, left) = (*on, *off, turn.due.since(ends));
+                    let begins = ends + self.exponential(off);
+                    self.state = State::Paced(self.turn(begins, on, left));
+                    return None;
                 }
+                turn.sent += 1;
+                let bytes = turn.sent * u64::from(frame_bytes);
+                turn.due = turn.first + self.spec.rate_l2.time_for(bytes);
                 Some(frame_bytes)
             }
             State::Replayed(replay) => {
@@ -171,9 +184,9 @@ impl Sender {
         }
     }
 
-    fn turn(&mut self, began: Time, on: Duration) -> Turn {
-        let ends = Some(began + self.exponential(on));
-        Turn { began, ends, sent: 0, next: began }
+    /// A turn whose first frame is sent when it has lasted for `first`.
+    fn turn(&mut self, begins: Time, on: Duration, first: Duration) -> Turn {
+        Turn::new(begins + first, Some(begins + self.exponential(on)))
     }
 
     fn exponential(&mut self, mean: Duration) -> Duration {
