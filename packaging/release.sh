@@ -29,6 +29,8 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 target=${CARGO_TARGET_DIR:-$PWD/target}
 out=$target/handed-out
+# Of a binary, so that nothing is handed out with it by mistake.
+bytes_max=25000000
 rm -rf "$out"
 mkdir -p "$out"
 
@@ -51,8 +53,19 @@ built() {
     # No path of this machine is in it.
     RUSTFLAGS="--remap-path-prefix=$PWD=fullpipe --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo" \
         cargo zigbuild --locked --profile dist --package fullpipe --target "$triple" \
-        --target-dir "$target" --config 'profile.dist.strip="symbols"'
-    binary=$target/$triple/dist/fullpipe
+        --target-dir "$target" --config 'profile.dist.debug=false'
+    binary=$target/$triple/stripped/fullpipe
+    mkdir -p "${binary%/*}"
+    stripped "$target/$triple/dist/fullpipe" "$binary"
+    [ "$(wc -c <"$binary")" -le $bytes_max ] || die "$binary is longer than $bytes_max bytes"
+}
+
+# stripped FROM TO: without symbols, which zig leaves in whatever it is told; by the tool of the Rust that
+# compiled it, for any architecture.
+stripped() {
+    rust=$(rustc --print sysroot)
+    LD_LIBRARY_PATH=$rust/lib "$rust/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin/rust-objcopy" \
+        --strip-all "$1" "$2"
 }
 
 # runs ARCHITECTURE: whether its binary runs here; sets $emulator to what it takes, or to nothing.
