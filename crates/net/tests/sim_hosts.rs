@@ -182,6 +182,25 @@ fn bursts(spacing: BurstSpacing, trouble: Trouble) -> Vec<(u32, Duration)> {
     report.bursts.iter().map(|burst| (burst.burst, burst.sent_from)).collect()
 }
 
+/// What leaves when the steady time is over would come when nobody listens any more.
+#[test]
+fn a_burst_that_a_host_is_too_slow_for_ends_with_the_steady_time() {
+    let load = BurstsLoad {
+        frame_bytes: 1518,
+        frames_per_burst: 3000,
+        bursts: 1,
+        period: ms(2000),
+        rate_l1: None,
+        spacing: BurstSpacing::OnSchedule,
+    };
+    let slow = HostTrouble { sends_per_second: Some(1000), ..HostTrouble::default() };
+    let seen = run(Load::Bursts(load), near(slow));
+    let [FlowReport::Bursts(report)] = &seen.flows[..] else { panic!("{seen:?}") };
+    let [burst] = &report.bursts[..] else { panic!("{report:?}") };
+    assert_eq!((burst.sent_frames, burst.received_frames), (2000, 2000));
+    assert!((ms(1999)..ms(2000)).contains(&burst.sent_until), "{burst:?}");
+}
+
 /// From 595 to 705 ms: the burst due at 600 ms is too late when the next is due.
 #[test]
 fn a_burst_whose_successor_is_due_is_left_out_and_bursts_apart_are_moved() {

@@ -176,6 +176,22 @@ mod tests {
         assert!(ratios.iter().any(|ratio| (0.9..1.2).contains(ratio)), "{ratios:?}");
     }
 
+    /// What leaves when the steady time is over would come when nobody listens any more.
+    #[test]
+    fn a_burst_ends_with_the_steady_time_at_the_latest() {
+        let lease = long_lease();
+        let (near, far) = proven_pair(Family::Ipv4, &lease);
+        // 1000 frames of 4,256 bits take 0.6 s: half of them are due in the steady time.
+        let rate_l1 = Some(Rate::bps(7_093_333));
+        let long = BurstsLoad { frames_per_burst: 1000, bursts: 1, rate_l1, ..LOAD };
+        let (sent, received) = run((&near, &far), Family::Ipv4, &long, &lease);
+        let ([sent], [received]) = (&sent.bursts[..], &received.bursts[..]) else {
+            panic!("{sent:?} {received:?}")
+        };
+        assert!((1..=500).contains(&sent.sent_frames), "{sent:?}");
+        assert_eq!(received.received_frames, sent.sent_frames);
+    }
+
     #[test]
     fn neither_end_goes_on_when_its_peer_is_silent() {
         let (near, far) = proven_pair(Family::Ipv4, &long_lease());

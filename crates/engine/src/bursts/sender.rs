@@ -47,7 +47,7 @@ pub(crate) fn send(
     let _promptly = run_on_time(load);
     let mut slots = OpenSlots::new(timing, start);
     let mut seen = vec![SenderSlot::default(); slots.ends().count()];
-    let mut sender = BurstSender::new(proven, stream, slots.last_end(), lease)?;
+    let mut sender = BurstSender::new(proven, stream, start + timing.active(), lease)?;
     let mut bursts = Vec::new();
     let mut moved = MovedBursts::default();
     for burst in 0..plan.bursts {
@@ -187,7 +187,7 @@ struct BurstSender<'a> {
     frames: u32,
     frame_bytes: u32,
     mark: [u8; 4],
-    /// Nothing is sent any more.
+    /// Nothing is sent any more: nobody would wait for it to arrive.
     over_at: Time,
     cutting: Cutting,
     /// Payloads one after the other, for the kernel to cut.

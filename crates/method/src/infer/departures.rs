@@ -2,7 +2,6 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use fp_model::{BurstReport, Departure};
 
@@ -24,29 +23,6 @@ pub(crate) fn departures(report: &BurstReport) -> Vec<f64> {
     let last = curve.last().map_or(0.0, |knot| knot.at.saturating_sub(from).as_secs_f64());
     left.resize(report.sent_frames as usize, last);
     left
-}
-
-/// Leaves out the frames of a burst that left later than `until`, since it was due: nobody waited for them to arrive.
-pub(crate) fn keep_left_by(report: &mut BurstReport, until: Duration) {
-    let is_told = report.departures.last().is_none_or(|last| last.frame < report.sent_frames);
-    if report.sent_until <= until || !is_told {
-        return;
-    }
-    let left = departures(report);
-    let by = until.as_secs_f64() - report.sent_from.as_secs_f64();
-    report.sent_frames = left.partition_point(|at| *at <= by) as u32;
-    let last = report.sent_frames.saturating_sub(1);
-    let last_left = left.get(last as usize).map_or(0.0, |at| at.max(0.0));
-    report.sent_until = report.sent_from + Duration::from_secs_f64(last_left);
-    if !report.departures.is_empty() {
-        report.departures.retain(|knot| knot.frame < last);
-        report.departures.push(Departure { frame: last, at: report.sent_until });
-    }
-    report.arrived.retain(|run| run.first < report.sent_frames);
-    if let Some(run) = report.arrived.last_mut() {
-        run.frames = run.frames.min(report.sent_frames - run.first);
-    }
-    report.received_frames = report.arrived.iter().map(|run| run.frames).sum();
 }
 
 /// By how many seconds later than its departure each frame of a burst may have left the host, and the line
@@ -79,50 +55,11 @@ pub(crate) fn unsure(report: &BurstReport) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::{ArrivedRun, SlowCall};
+    use core::time::Duration;
+
+    use fp_model::SlowCall;
 
     use super::*;
-
-    /// Ten frames, one each 10 µs from 5 µs on, that arrive in runs of four.
-    #[test]
-    fn frames_that_leave_later_than_was_planned_are_not_waited_for() {
-        let micros = Duration::from_micros;
-        let run = |first: u32, frames| {
-            let [from, until] =
-                [first, first + frames - 1].map(|at| micros(30 + 10 * u64::from(at)));
-            ArrivedRun { first, frames, dscp: None, from, until }
-        };
-        let knot = |frame: u32| Departure { frame, at: micros(5 + 10 * u64::from(frame)) };
-        let report = BurstReport {
-            burst: 1,
-            sent_frames: 10,
-            received_frames: 10,
-            sent_from: micros(5),
-            sent_until: micros(95),
-            departures: vec![knot(0), knot(3), knot(9)],
-            arrived: vec![run(0, 4), run(4, 4), run(8, 2)],
-            ..BurstReport::default()
-        };
-        let left_by = |report: &BurstReport, until| {
-            let mut kept = report.clone();
-            keep_left_by(&mut kept, until);
-            kept
-        };
-        assert_eq!(left_by(&report, micros(95)), report);
-        let until_58 = BurstReport {
-            sent_frames: 6,
-            received_frames: 6,
-            sent_until: micros(55),
-            departures: vec![knot(0), knot(3), knot(5)],
-            arrived: vec![run(0, 4), ArrivedRun { frames: 2, ..run(4, 4) }],
-            ..report.clone()
-        };
-        assert_eq!(left_by(&report, micros(58)), until_58);
-        let even = BurstReport { departures: Vec::new(), ..report.clone() };
-        let until_58 = BurstReport { departures: Vec::new(), ..until_58 };
-        assert_eq!(left_by(&even, micros(58)), until_58);
-        assert_eq!(left_by(&report, micros(4)).sent_frames, 0);
-    }
 
     #[test]
     fn departures_are_read_from_their_curve_and_are_even_without_one() {

@@ -93,7 +93,7 @@ impl BurstFlow {
         start + network.host(End::that_sends(direction)).own(passed)
     }
 
-    /// Bursts that have not begun when the steady time is over are not sent.
+    /// Frames that have not left when the steady time is over are not sent: nobody would wait for them to arrive.
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
     }
@@ -119,11 +119,11 @@ impl BurstFlow {
 
     /// Sends the next frame, or leaves out its whole burst; says whether the flow goes on.
     fn send_next(&mut self, now: Time, network: &mut Network) -> bool {
+        if self.stopped {
+            return false;
+        }
         let (burst, frame) = self.place(self.sequence);
         if frame == 0 {
-            if self.stopped {
-                return false;
-            }
             if self.is_left_out(burst, now) {
                 self.sequence += u64::from(self.load.frames_per_burst);
                 return true;

@@ -24,7 +24,6 @@ use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
 use super::port::LINE_FRAMES;
 use super::{Charge, Discovered, Discovery, Lengths, Passed, Plan, Run, Step};
 use crate::bounds::Bounds;
-use crate::infer::departures::keep_left_by;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};
@@ -341,10 +340,7 @@ impl<'a> Look<'a> {
             timing: Timing { warm_up: pause, steady: load.lasts(), settle },
         };
         let seen = self.run.offer(&trial)?;
-        let mut report = reports(&trial, &seen, FlowReport::bursts)?[0].clone();
-        let ends = |burst: u32| load.lasts().saturating_sub(period * burst);
-        report.bursts.iter_mut().for_each(|burst| keep_left_by(burst, ends(burst.burst)));
-        report.bursts.retain(|burst| burst.sent_frames > 0);
+        let report = reports(&trial, &seen, FlowReport::bursts)?[0].clone();
         let sum = |count: fn(&BurstReport) -> u32| {
             report.bursts.iter().map(|burst| u64::from(count(burst))).sum()
         };
