@@ -29,7 +29,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 target=${CARGO_TARGET_DIR:-$PWD/target}
 out=$target/handed-out
-# Of a binary, so that nothing is handed out with it by mistake.
+# Of a binary: one with symbols, which nobody asked for, is longer.
 bytes_max=25000000
 rm -rf "$out"
 mkdir -p "$out"
@@ -60,7 +60,7 @@ built() {
     [ "$(wc -c <"$binary")" -le $bytes_max ] || die "$binary is longer than $bytes_max bytes"
 }
 
-# stripped FROM TO: without symbols, which zig leaves in whatever it is told; by the tool of the Rust that
+# stripped FROM TO: without the symbols that the profile keeps for profilers; by the tool of the Rust that
 # compiled it, for any architecture.
 stripped() {
     rust=$(rustc --print sysroot)

@@ -1,8 +1,8 @@
 //! How sure an answer is, by kind of path: the runs of many seeds and of both generators, pooled.
 //!
-//! Of `n` runs that are right, unknown or wrong `k` are wrong; invalid ones are left out. The share of wrong ones among all such networks is
-//! below the upper end of the interval of Clopper and Pearson (1934), one-sided at 95 %: the share at which
-//! `k` or fewer of `n` have a probability of 5 %.
+//! Of `n` runs that are right, unknown or wrong `k` are wrong; invalid ones are left out. The share of wrong
+//! ones among all such networks is below the upper end of the interval of Clopper and Pearson (1934), one-sided
+//! at 95 %: the share at which `k` or fewer of `n` have a probability of 5 %.
 //!
 //! Where that end is too high for a class of paths, runs may still be sure whose intervals are narrow. The
 //! score of a run is the widest interval that it states; the table says up to which width the bound is half a
