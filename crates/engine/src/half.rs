@@ -398,18 +398,24 @@ pub(crate) struct ReceivedBurst {
     pub(crate) burst: u32,
     pub(crate) received_frames: u32,
     pub(crate) runs: Vec<ReceivedRun>,
+    /// The numbers of frames that came more than once, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) twice: Vec<u32>,
 }
 
 impl BurstsReceiverHalf {
+    /// With frames that came twice, which take the place of one each.
     pub(crate) fn runs(&self) -> usize {
-        self.bursts.iter().map(|burst| burst.runs.len()).sum()
+        self.bursts.iter().map(|burst| burst.runs.len() + burst.twice.len()).sum()
     }
 
-    /// Forgets the runs beyond the first so many, but not how many frames arrived.
+    /// Forgets the runs beyond the first ones, but not how many frames arrived.
     pub(crate) fn keep_runs(&mut self, mut at_most: usize) {
         for burst in &mut self.bursts {
             burst.runs.truncate(at_most);
             at_most -= burst.runs.len();
+            burst.twice.truncate(at_most);
+            at_most -= burst.twice.len();
         }
     }
 }
@@ -523,7 +529,8 @@ mod tests {
         let burst = |burst| ReceivedBurst {
             burst,
             received_frames: 50_000,
-            runs: (0..50_000).map(run).collect(),
+            runs: (0..49_000).map(run).collect(),
+            twice: (0..1000).collect(),
         };
         let half = |bursts| {
             let bursts = (0..bursts).map(burst).collect();
@@ -538,6 +545,7 @@ mod tests {
         // Shares of 100,000 runs.
         assert_eq!((small.runs(), large.runs()), (50_000, 100_000));
         assert_eq!(large.bursts[3].received_frames, 50_000);
-        assert_eq!((large.bursts[1].runs.len(), large.bursts[2].runs.len()), (50_000, 0));
+        let left = |burst: usize| (large.bursts[burst].runs.len(), large.bursts[burst].twice.len());
+        assert_eq!((left(1), left(2)), ((49_000, 1000), (0, 0)));
     }
 }

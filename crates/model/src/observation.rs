@@ -240,6 +240,9 @@ pub struct BurstReport {
     /// The frames that arrived, in the order of their numbers. Of a trial with very many runs the
     /// last ones are left out: then they have fewer frames together than were received.
     pub arrived: Vec<ArrivedRun>,
+    /// The numbers of those that came more than once, in their order; bounded like the runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub twice: Vec<u32>,
 }
 
 impl BurstReport {

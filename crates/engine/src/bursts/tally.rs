@@ -53,6 +53,10 @@ impl BurstTally {
         match self.seen.on_arrival(sequence) {
             Arrived::Duplicate => {
                 self.half.duplicate_frames += 1;
+                if self.runs < Self::RUNS_MAX {
+                    self.bursts[burst as usize].twice.push(index);
+                    self.runs += 1;
+                }
                 return;
             }
             Arrived::OutOfOrder => self.half.out_of_order_frames += 1,
@@ -95,6 +99,8 @@ impl BurstTally {
         self.bursts.retain(|burst| burst.received_frames > 0);
         for burst in &mut self.bursts {
             burst.runs.sort_by_key(|run| run.first);
+            burst.twice.sort_unstable();
+            burst.twice.dedup();
         }
         BurstsReceiverHalf {
             bursts: self.bursts,
@@ -169,7 +175,7 @@ mod tests {
     fn a_loss_a_new_code_point_and_another_order_end_a_run() {
         let mut tally = tally();
         let yellow = Dscp::new(12);
-        // 2 is lost, 5 bears another code point, 7 overtakes 6, and 7 comes twice.
+        // 2 is lost, 5 bears another code point, 7 overtakes 6, 7 comes twice and 4 three times.
         for (micros, (index, dscp)) in (100_000..).zip([
             (0, EXPEDITED),
             (1, EXPEDITED),
@@ -179,6 +185,8 @@ mod tests {
             (7, EXPEDITED),
             (6, EXPEDITED),
             (7, EXPEDITED),
+            (4, EXPEDITED),
+            (4, EXPEDITED),
         ]) {
             tally.on_frame(index, after_micros(micros), dscp);
         }
@@ -191,8 +199,8 @@ mod tests {
             (7, 1, EXPEDITED, 5, 5),
         ];
         assert_eq!(runs(&half, 0), expected);
-        assert_eq!((half.out_of_order_frames, half.duplicate_frames), (1, 1));
-        assert_eq!(half.bursts[0].received_frames, 7);
+        assert_eq!((half.out_of_order_frames, half.duplicate_frames), (1, 3));
+        assert_eq!((half.bursts[0].received_frames, &half.bursts[0].twice), (7, &vec![4, 7]));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub(super) fn burst_reports(
             departures_within: Duration::from_nanos(sent.within_ns),
             slow_calls: slow_calls(sent),
             arrived: arrived.runs.iter().map(|run| moved(run, later_ns)).collect(),
+            twice: arrived.twice.clone(),
         }
     };
     Some(sent.iter().map(report).collect())
@@ -115,9 +116,11 @@ fn are_runs_of(load: &BurstsLoad, received: &ReceivedBurst) -> Option<bool> {
         next = run.first.checked_add(run.frames)?;
         frames = frames.checked_add(run.frames)?;
     }
-    let received_frames = received.received_frames;
+    let (received_frames, twice) = (received.received_frames, &received.twice);
     Some(
         next <= load.frames_per_burst
+            && twice.windows(2).all(|pair| pair[0] < pair[1])
+            && twice.last().is_none_or(|last| *last < load.frames_per_burst)
             && (frames..=load.frames_per_burst).contains(&received_frames),
     )
 }
@@ -171,17 +174,19 @@ mod tests {
 
     fn received(burst: u32, runs: Vec<ReceivedRun>) -> ReceivedBurst {
         let received_frames = runs.iter().map(|run| run.frames).sum();
-        ReceivedBurst { burst, received_frames, runs }
+        ReceivedBurst { burst, received_frames, runs, twice: vec![] }
     }
 
     #[test]
     fn a_burst_of_which_nothing_arrived_is_reported_and_one_left_out_is_not() {
         let runs = vec![run(0, 32, 10_000, 20_000), run(33, 9, 21_000, 22_000)];
-        let reports = burst_reports(&LOAD, &[sent(0), sent(2)], &[received(2, runs)]).unwrap();
+        let half = ReceivedBurst { twice: vec![3, 41], ..received(2, runs) };
+        let reports = burst_reports(&LOAD, &[sent(0), sent(2)], &[half]).unwrap();
         let [lost, arrived] = reports.as_slice() else { panic!("{reports:?}") };
         assert_eq!((lost.burst, lost.sent_frames, lost.received_frames), (0, 42, 0));
         assert_eq!((arrived.burst, arrived.received_frames), (2, 41));
         assert_eq!(arrived.arrived[1].from, Duration::from_micros(21));
+        assert_eq!(arrived.twice, [3, 41]);
         assert_eq!(arrived.sent_until, Duration::from_micros(507));
         assert_eq!(arrived.behind, Duration::from_micros(3));
         let last = Departure { frame: 41, at: Duration::from_micros(507) };
@@ -243,7 +248,15 @@ mod tests {
             vec![run(0, 1, i64::MIN, 0)],
             vec![run(0, 1, 0, i64::MAX)],
         ] {
-            let half = ReceivedBurst { burst: 0, received_frames: 1, runs };
+            let half = ReceivedBurst { received_frames: 1, ..received(0, runs) };
+            assert_eq!(
+                burst_reports(&LOAD, &[sent(0)], std::slice::from_ref(&half)),
+                None,
+                "{half:?}"
+            );
+        }
+        for twice in [vec![42], vec![2, 1], vec![1, 1]] {
+            let half = ReceivedBurst { twice, ..received(0, vec![run(0, 42, 0, 0)]) };
             assert_eq!(
                 burst_reports(&LOAD, &[sent(0)], std::slice::from_ref(&half)),
                 None,

@@ -13,7 +13,11 @@
 //! deficit that is up to `f·e` frames off. The slack `f·e` is the smallest with which the bucket explains the train,
 //! and no more than the delays of the path and those times leave room for; the depth is known no better than to it.
 
+mod explained;
+
 use alloc::vec::Vec;
+
+pub(crate) use explained::Explained;
 
 use super::rate::Quiet;
 use super::train::CLOCKS_APART;
@@ -23,6 +27,8 @@ use crate::bounds::Bounds;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Arrived,
+    /// As two frames: the network had doubled it before it met the bucket.
+    Twice,
     Missing,
     /// Another bucket let it pass, and this one was not asked.
     Elsewhere,
@@ -82,8 +88,6 @@ const FINEST: f64 = 0.02;
 const BEGINNING: usize = 16;
 /// Ways that cost no more than this apart cost the same: what computing with fractions makes of it.
 const SAME_COST: f64 = 1e-6;
-/// Odds of 199 to 1 decide between two fits: the logarithm of that.
-const DECIDES: f64 = 5.3;
 /// The first slack that is tried, in frames: a tenth of the least distance of two frames that are sent
 /// at three times the rate.
 const SLACK_LEAST: f64 = 1.0 / 30.0;
@@ -111,8 +115,20 @@ impl Way {
 pub(crate) struct Knee {
     /// The number of its first frame.
     pub(crate) frame: usize,
-    /// Of the frames before it arrived.
-    pub(crate) arrived: f64,
+    /// Frames that the bucket let pass before it, and those that are missing.
+    pub(crate) passed: f64,
+    pub(crate) missing: f64,
+}
+
+impl Fate {
+    /// Frames that the bucket let pass.
+    pub(crate) fn passed(self) -> f64 {
+        match self {
+            Self::Arrived => 1.0,
+            Self::Twice => 2.0,
+            Self::Missing | Self::Elsewhere => 0.0,
+        }
+    }
 }
 
 impl Quiet {
@@ -139,8 +155,20 @@ impl Fates {
         self.left.get(frame).copied().unwrap_or(0.0)
     }
 
-    pub(crate) fn count(&self, fate: Fate) -> f64 {
-        self.of.iter().filter(|one| **one == fate).count() as f64
+    fn missing(&self) -> f64 {
+        self.of.iter().filter(|fate| **fate == Fate::Missing).count() as f64
+    }
+
+    /// Frames that the bucket let pass from one on.
+    pub(crate) fn passed(&self, from: usize) -> f64 {
+        self.of.iter().skip(from).map(|fate| fate.passed()).sum()
+    }
+
+    /// The same if frames were doubled behind the bucket; `None` where none came twice.
+    pub(crate) fn doubled_behind(&self) -> Option<Self> {
+        let once = |fate: &Fate| if *fate == Fate::Twice { Fate::Arrived } else { *fate };
+        let of = || self.of.iter().map(once).collect();
+        self.of.contains(&Fate::Twice).then(|| Self { of: of(), ..self.clone() })
     }
 
     /// The frame from which on more is missing than before, by likelihood.
@@ -152,18 +180,18 @@ impl Fates {
             }
             false => 0.0,
         };
-        let (all, all_missing) = (self.of.len() as f64, self.count(Fate::Missing));
-        let (mut missing, mut arrived, mut place) = (0.0, 0.0, 0.0);
-        let (mut best, mut knee) = (f64::NEG_INFINITY, Knee { frame: 0, arrived: 0.0 });
+        let (all, all_missing) = (self.of.len() as f64, self.missing());
+        let (mut missing, mut passed, mut place) = (0.0, 0.0, 0.0);
+        let (mut best, mut knee) = (f64::NEG_INFINITY, Knee { frame: 0, passed, missing });
         for fate in &self.of {
             let before = missing * libm::log(p) + (place - missing) * libm::log(1.0 - p);
             let likely = before + entropy(all_missing - missing, all - place);
             if likely > best {
-                (best, knee) = (likely, Knee { frame: place as usize, arrived });
+                (best, knee) = (likely, Knee { frame: place as usize, passed, missing });
             }
             place += 1.0;
             missing += f64::from(u8::from(*fate == Fate::Missing));
-            arrived += f64::from(u8::from(*fate == Fate::Arrived));
+            passed += fate.passed();
         }
         knee
     }
@@ -173,15 +201,14 @@ impl Fates {
     pub(crate) fn passes(&self, quiet: &Quiet) -> Bounds {
         let knee = self.knee(quiet).frame;
         let from = knee + (self.of.len() - knee) / 8;
-        let behind = &self.of[from..];
-        let arrived = behind.iter().filter(|fate| **fate == Fate::Arrived).count() as f64;
+        let passed = self.passed(from);
         let lasts = self.at(self.left.len().saturating_sub(1)) - self.at(from) + self.spacing();
-        let off = 2.0 + 3.0 * libm::sqrt(arrived * quiet.loss_at_most() * quiet.spread());
-        let middle = arrived / lasts;
+        let off = 2.0 + 3.0 * libm::sqrt(passed * quiet.loss_at_most() * quiet.spread());
+        let middle = passed / lasts;
         Bounds {
             estimate: middle,
             at_least: (middle - off / lasts).max(middle / 2.0),
-            at_most: (arrived + off) / lasts / (1.0 - quiet.loss_at_most()),
+            at_most: (passed + off) / lasts / (1.0 - quiet.loss_at_most()),
         }
     }
 
@@ -206,33 +233,6 @@ impl Fates {
         })
     }
 
-    /// Which of two buckets are likely, with losses before the one and behind the other.
-    ///
-    /// Slack hides losses: these are compared with the same. Which frame of those within it takes a token is open, and
-    /// that it always was the one which less slack lets pass would be chance. Half of one that is needed is too little.
-    pub(crate) fn likely_of(
-        &self,
-        fits: [Option<Bucket>; 2],
-        knee: &Knee,
-        rates: Bounds,
-        quiet: &Quiet,
-    ) -> [Option<Bucket>; 2] {
-        let fits = fits.map(|fit| fit.filter(|fit| fit.is_likely(quiet)));
-        let [Some(before), Some(behind)] = fits else { return fits };
-        let won = self.count(Fate::Arrived) - knee.arrived;
-        let slot = rates.estimate * self.spacing();
-        let open = |slack: f64| won * libm::log(1.0 + 2.0 * slack / slot);
-        let slack = before.slack.max(behind.slack);
-        let [one, other] = [(before, Lost::Before), (behind, Lost::Behind)].map(|(fit, lost)| {
-            let (alike, needed) = match fit.slack == slack {
-                true => (Some(fit), slack / 2.0),
-                false => (self.fit(rates, quiet, lost, slack), fit.slack),
-            };
-            alike.unwrap_or(fit).log_likelihood(quiet) - open(needed)
-        });
-        [fits[0].filter(|_| one > other - DECIDES), fits[1].filter(|_| other > one - DECIDES)]
-    }
-
     /// The train to a part of what is behind its knee, which costs no more by itself than all of it.
     fn beginning(&self, knee: usize) -> Self {
         let frames = knee + (self.of.len() - knee) / BEGINNING;
@@ -250,8 +250,8 @@ impl Fates {
         }
         self.refill(frames_s, 0.0, |deficit, fate, late, _| {
             match fate {
-                Fate::Arrived => {
-                    *deficit += 1.0;
+                Fate::Arrived | Fate::Twice => {
+                    *deficit += fate.passed();
                     way.granted += 1;
                     let slack = slack + frames_s * late;
                     if *deficit > b + slack {
@@ -284,8 +284,8 @@ impl Fates {
         self.refill(frames_s, 0.0, |deficit, fate, late, won| {
             more = (more - won).max(*deficit);
             match fate {
-                Fate::Arrived => {
-                    (*deficit, more) = (*deficit + 1.0, more + 1.0);
+                Fate::Arrived | Fate::Twice => {
+                    (*deficit, more) = (*deficit + fate.passed(), more + fate.passed());
                     way.granted += 1;
                     let deepest = b + slack + frames_s * late;
                     way.owed += (*deficit - deepest).max(0.0);
@@ -400,7 +400,7 @@ impl Fates {
             (frames.at_least, frames.at_most) =
                 (frames.at_least.min(least), frames.at_most.max(below));
         }
-        let granted = self.count(Fate::Arrived);
+        let granted = self.passed(0);
         let way = Way {
             owed: 0.0,
             least: frames.at_least,
@@ -418,8 +418,8 @@ impl Fates {
         let (mut least, mut below) = (0.0_f64, f64::INFINITY);
         self.refill(frames_s, full, |deficit, fate, late, _| {
             match fate {
-                Fate::Arrived => {
-                    *deficit += 1.0;
+                Fate::Arrived | Fate::Twice => {
+                    *deficit += fate.passed();
                     least = least.max(*deficit - frames_s * late);
                 }
                 Fate::Missing if *deficit + slack > full => below = below.min(*deficit + 1.0),
@@ -434,8 +434,8 @@ impl Fates {
     /// The depth that a knee shows, and within what the search for a better one begins.
     fn begins(&self, knee: &Knee, rates: Bounds, lost: Lost) -> (f64, f64) {
         let at = self.at(knee.frame);
-        let missing = knee.frame as f64 - knee.arrived;
-        let taken = knee.arrived + if lost == Lost::Behind { missing } else { 0.0 };
+        let Knee { passed, missing, .. } = *knee;
+        let taken = passed + if lost == Lost::Behind { missing } else { 0.0 };
         let b = (taken - rates.estimate * at).max(1.0);
         (b, 3.0 + 0.02 * b + (rates.at_most - rates.at_least) * at + missing)
     }
@@ -556,14 +556,14 @@ impl Fates {
         (band, frames)
     }
 
-    /// Where a straight line through what arrived begins, of a train in whose second half the bucket
+    /// Where a straight line through what passed begins, of a train in whose second half the bucket
     /// is empty, in frames: what it held less what was lost of it.
     pub(crate) fn intercept(&self, frames_s: f64) -> f64 {
-        let (mut arrived, mut sum, mut count) = (0.0, 0.0, 0.0);
+        let (mut passed, mut sum, mut count) = (0.0, 0.0, 0.0);
         for ((place, fate), at) in self.of.iter().enumerate().zip(&self.left) {
-            arrived += f64::from(u8::from(*fate == Fate::Arrived));
+            passed += fate.passed();
             if place >= self.of.len() / 2 {
-                sum += arrived - frames_s * at;
+                sum += passed - frames_s * at;
                 count += 1.0;
             }
         }
@@ -574,11 +574,17 @@ impl Fates {
     pub(crate) fn is_refused(&self, quiet: &Quiet) -> bool {
         let frames = self.of.len() as f64;
         let expected = frames * quiet.loss_at_most();
-        self.count(Fate::Missing) > quiet.by_chance(expected) + 3.0
+        self.missing() > quiet.by_chance(expected) + 3.0
     }
 }
 
 impl Bucket {
+    /// This bucket or another one, where either explains a train.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let frames_s = self.frames_s.or(other.frames_s);
+        Self { frames_s, frames: self.frames.or(other.frames), ..self }
+    }
+
     /// Whether its losses are no more than those at any rate.
     pub(crate) fn is_likely(&self, quiet: &Quiet) -> bool {
         self.lost <= quiet.needed_at_most(self.granted)

@@ -189,19 +189,25 @@ impl BurstFlow {
 
     pub(crate) fn on_packet(&mut self, packet: Packet, dscp: Dscp, network: &Network) {
         let Packet::Numbered { sequence, .. } = packet else { return };
+        let (burst, frame) = self.place(sequence);
+        let sent = self.report.bursts.binary_search_by_key(&burst, |report| report.burst);
         if !self.seen.insert(sequence) {
             self.report.duplicate_frames += 1;
+            if let Ok(place) = sent {
+                let twice = &mut self.report.bursts[place].twice;
+                if let Err(place) = twice.binary_search(&frame) {
+                    twice.insert(place, frame);
+                }
+            }
             return;
         }
         self.series.received_bytes += u64::from(self.load.frame_bytes);
         let is_late = self.highest.is_some_and(|highest| sequence < highest);
         self.report.out_of_order_frames += u64::from(is_late);
         self.highest = self.highest.max(Some(sequence));
-        let (burst, frame) = self.place(sequence);
         let Identity { direction, start, .. } = self.identity;
         let stamp_ns = network.host(End::that_receives(direction)).stamp_ns(start, network.now());
         let at_ns = stamp_ns - self.due(burst).since(start).as_nanos() as i64;
-        let sent = self.report.bursts.binary_search_by_key(&burst, |report| report.burst);
         if let Ok(place) = sent {
             self.report.bursts[place].received_frames += 1;
             add(&mut self.arrived[place], frame, dscp, at_ns);

@@ -15,7 +15,7 @@ use super::{
     unknown,
 };
 use crate::burst::{SecondBucket, Together};
-use crate::infer::bucket::{Bucket, Fates, Knee, Lost};
+use crate::infer::bucket::{Bucket, Explained, Fates, Knee, Lost};
 use crate::infer::offers::Probing;
 use crate::infer::rate::Kind;
 use crate::path::{Packets, pause};
@@ -332,6 +332,32 @@ fn better(one: Bounds, other: Bounds) -> Bounds {
 
 impl Measured {
     fn of(frame_bytes: u32, seen: BurstsReport, fates: Fates, aim: &Aim, quiet: &Quiet) -> Self {
+        let Some(behind) = fates.doubled_behind() else {
+            return Self::of_fates(frame_bytes, seen, fates, aim, quiet);
+        };
+        let mut in_front = Self::of_fates(frame_bytes, seen.clone(), fates, aim, quiet);
+        let mut behind = Self::of_fates(frame_bytes, seen, behind, aim, quiet);
+        let both = [in_front.likeliest(), behind.likeliest()];
+        match Explained::likely_of(both, quiet).map(|one| one.is_some()) {
+            [true, true] => {
+                for (one, other) in in_front.fits.iter_mut().zip(&mut behind.fits) {
+                    *one = one.iter().chain(other.iter()).copied().reduce(Bucket::or);
+                }
+                in_front
+            }
+            [true, false] => in_front,
+            [false, _] => behind,
+        }
+    }
+
+    /// The same where it is known whether a frame that came twice took tokens twice.
+    fn of_fates(
+        frame_bytes: u32,
+        seen: BurstsReport,
+        fates: Fates,
+        aim: &Aim,
+        quiet: &Quiet,
+    ) -> Self {
         let passes = fates.passes(quiet);
         let knee = fates.knee(quiet);
         let waited =
@@ -349,7 +375,13 @@ impl Measured {
             let slack = OF_TWO + passes.estimate * fates.uneven;
             fits = sides.map(|lost| fates.fit(passes, quiet, lost, slack));
         }
-        let fits = fates.likely_of(fits, &knee, passes, quiet);
+        let both = [0, 1].map(|side| Explained {
+            fates: &fates,
+            lost: sides[side],
+            by: fits[side],
+            rates: passes,
+        });
+        let fits = Explained::likely_of(both, quiet);
         let (quiet, was_full, shorter, holds_more) = (*quiet, true, None, false);
         Self {
             frame_bytes,
@@ -370,6 +402,19 @@ impl Measured {
             replaced: Vec::new(),
             partly: Vec::new(),
         }
+    }
+
+    /// The likeliest of the buckets that explain the train, if there is one.
+    fn likeliest(&self) -> Explained<'_> {
+        let sides = [Lost::Before, Lost::Behind];
+        let sides = if self.on_both_sides { [Lost::Either; 2] } else { sides };
+        let log_likelihood = |fit: &Option<Bucket>| {
+            fit.map_or(f64::NEG_INFINITY, |fit| fit.log_likelihood(&self.quiet))
+        };
+        let [one, other] = &self.fits;
+        let side = usize::from(log_likelihood(other) > log_likelihood(one));
+        let (fates, lost, by) = (&self.fates, sides[side], self.fits[side]);
+        Explained { fates, lost, by, rates: self.passes }
     }
 
     /// Whether this train shows that the next one, slower, showed too little of the depth.
@@ -518,7 +563,7 @@ impl Measured {
     /// By how many frames a bucket is deeper if all that was lost until it was empty was lost on the other
     /// side of it than the only likely fit says: some may be lost on one side and some on the other.
     fn on_the_other_side(&self) -> f64 {
-        let lost = self.knee.frame as f64 - self.knee.arrived;
+        let lost = self.knee.missing;
         match self.fits.map(|fit| fit.is_some()) {
             _ if self.on_both_sides => 0.0,
             [true, false] => lost,

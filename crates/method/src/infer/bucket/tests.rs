@@ -32,6 +32,46 @@ fn through(left: Vec<f64>, (rate, b): (f64, f64), every: u32, lost: Lost) -> Fat
     Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
 }
 
+/// The same train if one frame in `every` is doubled in front of the bucket: of two that come together either one
+/// may pass, or both.
+fn doubled(frames: u32, spacing: f64, (rate, b): (f64, f64), every: u32) -> Fates {
+    let left: Vec<f64> = (0..frames).map(|number| f64::from(number) * spacing).collect();
+    let (mut tokens, mut before) = (b, 0.0);
+    let fate = |(number, at): (u32, &f64)| {
+        tokens = (tokens + rate * (at - before)).min(b);
+        before = *at;
+        let passes = libm::floor(tokens).min(if number.is_multiple_of(every) { 2.0 } else { 1.0 });
+        tokens -= passes;
+        [Fate::Missing, Fate::Arrived, Fate::Twice][passes as usize]
+    };
+    let late = vec![0.0; left.len()];
+    Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
+}
+
+#[test]
+fn frames_that_are_doubled_in_front_of_a_bucket_take_tokens_twice() {
+    let quiet = Quiet::that_lost(1000.0, 0.0);
+    for (bucket, every) in [((823.4, 40.3), 97), ((2500.0, 300.7), 53)] {
+        let fates = doubled(10_000, 1e-4, bucket, every);
+        finds(&fates, bucket);
+        let mut behind = train(10_000, 1e-4, bucket, 0, Lost::Behind);
+        finds(&behind, bucket);
+        let arrived = behind.of.iter_mut().filter(|fate| **fate == Fate::Arrived);
+        arrived.skip(every as usize).step_by(every as usize).for_each(|fate| *fate = Fate::Twice);
+        // What is empty passes one of two at most: which side it was shows where both came from it.
+        for (fates, only) in [(fates, [true, true]), (behind, [false, true])] {
+            let once = fates.doubled_behind().unwrap();
+            let both = [&fates, &once].map(|fates| {
+                let rates = fates.passes(&quiet);
+                let by = fates.explained(rates, &quiet, Lost::Behind);
+                Explained { fates, lost: Lost::Behind, by, rates }
+            });
+            let likely = Explained::likely_of(both, &quiet);
+            assert_eq!(likely.map(|fit| fit.is_some()), only, "{bucket:?}");
+        }
+    }
+}
+
 /// That a train without chance loss has this bucket, and no slack is needed.
 fn finds(fates: &Fates, (rate, b): (f64, f64)) {
     let quiet = Quiet::that_lost(1000.0, 0.0);
@@ -140,10 +180,12 @@ fn a_bucket_without_slack_is_likelier_than_one_that_needs_fewer_losses_with_it()
         for bucket in [(823.4, 40.3), (1013.7, 90.3), (2500.0, 17.9)] {
             let fates = Fates { uneven: 0.01, ..train(6000, 1.0 / 7000.0, bucket, 50, lost) };
             let rates = fates.passes(&quiet);
-            let fits =
-                [Lost::Before, Lost::Behind].map(|side| fates.explained(rates, &quiet, side));
-            let likely = fates.likely_of(fits, &fates.knee(&quiet), rates, &quiet);
-            assert_eq!(likely.map(|fit| fit.is_some()), only, "{bucket:?}: {fits:?}");
+            let both = [Lost::Before, Lost::Behind].map(|lost| {
+                let by = fates.explained(rates, &quiet, lost);
+                Explained { fates: &fates, lost, by, rates }
+            });
+            let likely = Explained::likely_of(both, &quiet);
+            assert_eq!(likely.map(|fit| fit.is_some()), only, "{bucket:?}: {both:?}");
         }
     }
 }

@@ -448,3 +448,26 @@ fn a_line_that_others_share_now_and_then_has_no_bucket() {
     }
     assert!(told > 0, "nothing is said of any");
 }
+
+/// A frame that is doubled in front of a bucket takes tokens twice, and behind it once.
+#[test]
+fn frames_that_come_twice_make_no_bucket_smaller() {
+    let duplicate = Probability::new(0.0015);
+    let police = Some(PoliceSpec::single_bucket(Rate::bps(60_087_000), 8581));
+    let twice = LinkSpec { duplicate, ..LinkSpec::default() };
+    let policed = LinkSpec { police, ..LinkSpec::default() };
+    for links in [[twice.clone(), policed.clone()], [policed, twice]] {
+        let mut network = path(port(Rate::mbps(100)));
+        network.near_to_far.extend(links);
+        for seed in 1..=8 {
+            let found = found(report_of(&network, seed).0).found;
+            let Discovered::Policer { cir_bps, cbs_bytes, excess: None, .. } = &found else {
+                panic!("{found:?}")
+            };
+            assert!(off_percent(cir_bps.estimate, 60_087e3).abs() < 0.05, "{seed}: {found:?}");
+            let Bounds { at_least, at_most, .. } = cbs_bytes;
+            assert!((0.999 * at_least..=1.001 * at_most).contains(&8581.0), "{seed}: {found:?}");
+            assert!(off_percent(cbs_bytes.estimate, 8581.0).abs() < 1.0, "{seed}: {found:?}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use fp_model::BurstReport;
 use super::super::{Burst, Quiet, seconds};
 use super::seen::arrival_spacing;
 use super::{BELOW_THE_LINE, FASTER_LEAST, Measured, PAUSE_MAX, WIDTH};
-use crate::infer::bucket::{Fate, Fates};
+use crate::infer::bucket::Fates;
 use crate::infer::departures::unsure;
 
 /// A train is longer by this factor than one that empties a bucket as deep as is expected.
@@ -131,12 +131,12 @@ impl Aim {
     /// Whether too little is behind the knee: now it is known where that is.
     pub(super) fn shows_too_little(&mut self, burst: Burst, fates: &Fates, quiet: &Quiet) -> bool {
         let knee = fates.knee(quiet);
-        let behind = fates.of[knee.frame..].iter().filter(|fate| **fate == Fate::Arrived).count();
-        if behind as f64 >= REFILLS / 3.0 || f64::from(burst.frames) >= FRAMES_MAX {
+        let behind = fates.passed(knee.frame);
+        if behind >= REFILLS / 3.0 || f64::from(burst.frames) >= FRAMES_MAX {
             return false;
         }
         let passes = fates.passes(quiet).estimate;
-        let forgiven = knee.arrived - passes * fates.at(knee.frame);
+        let forgiven = knee.passed - passes * fates.at(knee.frame);
         self.held = (1.2 * forgiven).max(1.5 * self.held);
         self.frames_s = passes.min(self.frames_s).max(0.1 * self.frames_s);
         self.pause_s = (1.2 * self.held / self.frames_s).max(self.pause_s);

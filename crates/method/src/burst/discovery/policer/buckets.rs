@@ -78,20 +78,21 @@ impl Train {
         let mut found: Vec<(f64, f64)> = Vec::new();
         let (mut early, mut last) = ((0.0, 0.0), (0.0, 0.0));
         let mut reached = 0;
-        let takes = |(deficit, before): &mut (f64, f64), at: f64| {
-            *deficit = (*deficit - cir * (at - *before).max(0.0)).max(0.0) + 1.0;
+        let takes = |(deficit, before): &mut (f64, f64), frames: f64, at: f64| {
+            *deficit = (*deficit - cir * (at - *before).max(0.0)).max(0.0) + frames;
             *before = before.max(at);
             *deficit
         };
         for ((fate, left), late) in of.iter().zip(left).zip(late).take(self.knee + 1) {
-            let most = takes(&mut early, *left);
+            let frames = fate.passed().max(1.0);
+            let most = takes(&mut early, frames, *left);
             while (found.len() as f64) < most {
                 found.push((*left, f64::INFINITY));
             }
             if *fate == Fate::Missing {
                 continue;
             }
-            let least = takes(&mut last, left + late);
+            let least = takes(&mut last, frames, left + late);
             while reached < found.len() && (reached as f64) < least {
                 found[reached].1 = left + late;
                 reached += 1;

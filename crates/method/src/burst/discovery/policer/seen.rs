@@ -50,6 +50,11 @@ fn fates_of(report: &BurstReport, granted: Granted) -> Vec<Fate> {
             frames.fill(fate);
         }
     }
+    for twice in &report.twice {
+        if let Some(fate) = of.get_mut(*twice as usize).filter(|fate| **fate == Fate::Arrived) {
+            *fate = Fate::Twice;
+        }
+    }
     of
 }
 
