@@ -25,6 +25,9 @@ impl Loss {
 }
 
 impl Bounds {
+    pub(crate) const ANYTHING: Self =
+        Self { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
+
     pub(crate) const fn exactly(value: f64) -> Self {
         Self { estimate: value, at_least: value, at_most: value }
     }

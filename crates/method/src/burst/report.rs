@@ -264,6 +264,8 @@ pub struct Charge {
 }
 
 impl Charge {
+    pub(crate) const UNKNOWN: Self = Self { offset_bytes: Bounds::ANYTHING, layer: None };
+
     /// What a frame of this length is charged, as far as that is known.
     pub(crate) fn charged(&self, frame_bytes: f64) -> f64 {
         frame_bytes + self.layer.map_or(0.0, |(_, bytes)| f64::from(bytes))

@@ -110,18 +110,15 @@ impl Way {
     }
 }
 
-/// Where a train begins to be refused.
+/// The first frame of those that are refused, how many a bucket let pass before it, and how many are missing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Knee {
-    /// The number of its first frame.
     pub(crate) frame: usize,
-    /// Frames that the bucket let pass before it, and those that are missing.
     pub(crate) passed: f64,
     pub(crate) missing: f64,
 }
 
 impl Fate {
-    /// Frames that the bucket let pass.
     pub(crate) fn passed(self) -> f64 {
         match self {
             Self::Arrived => 1.0,

@@ -49,7 +49,6 @@ impl Offers for Run<'_> {
     }
 }
 
-/// Finds out what stands in one direction.
 pub(super) fn discover(
     run: &mut Run<'_>,
     direction: Direction,
@@ -305,7 +304,6 @@ impl<'a> Look<'a> {
         Ok(seen.bursts.into_iter().next())
     }
 
-    /// Sends one burst.
     fn burst(&mut self, burst: Burst) -> Result<BurstsReport, Abort> {
         let period = burst.lasts() + burst.queued.max(Duration::from_millis(1));
         self.bursts(burst, 1, period)

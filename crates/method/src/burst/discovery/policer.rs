@@ -51,7 +51,6 @@ const ROUNDED: f64 = 0.05;
 /// or less than the single bucket that is most like them, and a thirtieth for the clocks.
 const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
 
-/// What a train of one length shows.
 pub(super) struct Measured {
     pub(super) frame_bytes: u32,
     pub(super) fates: Fates,
@@ -256,8 +255,7 @@ impl Look<'_> {
             return unknown(found);
         }
         let long_bytes = f64::from(self.search.frame_bytes);
-        let nothing = Bounds { estimate: 0.0, at_least: f64::NEG_INFINITY, at_most: f64::INFINITY };
-        let mut charge = charge.unwrap_or(Charge { offset_bytes: nothing, layer: None });
+        let mut charge = charge.unwrap_or(Charge::UNKNOWN);
         let charged = charge.charged(f64::from(self.search.frame_bytes));
         let mut cir = long.rate().scaled(8.0 * charged);
         let Told { depth: mut cbs, mut alone, mut two } = long.told(other, long_bytes, charged);

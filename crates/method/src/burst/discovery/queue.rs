@@ -53,7 +53,7 @@ impl Look<'_> {
     pub(super) fn queue(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let long_s = found.bps / (8.0 * long_bytes);
-        let long = self.hold(self.search.frame_bytes, long_s, FASTER, quiet)?;
+        let long = self.hold(self.search.frame_bytes, long_s, 0.0, quiet)?;
         if let Some(long) = long.as_ref().filter(|long| long.is_of_a_policer(found, quiet)) {
             // What waited did so in front of something that drops.
             let bps = found.bps.min(long.frames_s.estimate * 8.0 * long_bytes);
@@ -78,11 +78,9 @@ impl Look<'_> {
             return Ok(super::unknown(found));
         };
         let times = long_bytes / f64::from(short_bytes);
-        let short = self.hold(short_bytes, times * long_s, FASTER, quiet)?;
-        let (Some(long), Some(short)) = (long, short) else { return Ok(super::unknown(found)) };
-        if long.differs.max(short.differs) > 0.0 {
+        let Some(long) = long.filter(|long| long.differs == 0.0) else {
             return Ok(super::unknown(found));
-        }
+        };
         // The search knows what comes of the long ones as well.
         let (came, least) = (long_s * (1.0 - quiet.loss()), found.at_least / (8.0 * long_bytes));
         let known = Bounds { estimate: came, at_least: least, at_most: 2.0 * came - least };
@@ -91,17 +89,35 @@ impl Look<'_> {
         if let Some(found) = contradiction(&loads) {
             return Ok(found);
         }
+        let at_once = self.at_once_at_least(&long);
+        let short = self.hold(short_bytes, times * long_s, at_once, quiet)?;
+        let Some(short) = short.filter(|short| short.differs == 0.0) else {
+            return Ok(match long.has_bucket() {
+                true => self.as_shaper(found, &long, Charge::UNKNOWN),
+                false => super::unknown(found),
+            });
+        };
         let rate = if known.width() < long.frames_s.width() { known } else { long.frames_s };
         let (of_short, of_long) = ((short_bytes, short.frames_s), (self.search.frame_bytes, rate));
         let charge = self.charged(of_short, of_long, |look, bytes| {
             let frames_s = long_s * long_bytes / f64::from(bytes);
-            let middle = look.hold(bytes, frames_s, FASTER, quiet)?;
+            let middle = look.hold(bytes, frames_s, at_once, quiet)?;
             Ok(middle.filter(|middle| middle.differs == 0.0).map(|middle| middle.frames_s))
         })?;
         if !self.is_counted_somehow(&charge, short_bytes) {
             let short = passed(short_bytes, short.offered, short.frames_s);
             return Ok(contradicting(passed(self.search.frame_bytes, long.offered, rate), short));
         }
+        Ok(self.line_or_shaper(found, &long, charge, quiet))
+    }
+
+    fn line_or_shaper(
+        &self,
+        found: &Estimate,
+        long: &Held,
+        charge: Charge,
+        quiet: &Quiet,
+    ) -> Discovered {
         let counts = |bytes: i32| {
             let offset = charge.offset_bytes;
             (offset.at_least..=offset.at_most).contains(&f64::from(bytes))
@@ -113,14 +129,14 @@ impl Look<'_> {
             true => None,
             false => Some(true),
         };
-        Ok(match is_of_line {
+        match is_of_line {
             Some(true) => Discovered::NoPolicer {
-                sent_bytes: (long.beyond() * long_bytes) as u64,
+                sent_bytes: (long.beyond() * f64::from(self.search.frame_bytes)) as u64,
                 loss: quiet.loss_within(),
             },
-            Some(false) => self.as_shaper(found, &long, charge),
+            Some(false) => self.as_shaper(found, long, charge),
             None => super::unknown(found),
-        })
+        }
     }
 
     /// A queue as a longer train shows it, and how many of the longest frames leave it at once after a pause,
@@ -132,7 +148,7 @@ impl Look<'_> {
     ) -> Result<Option<(Estimate, Option<Bounds>)>, Abort> {
         let frame_bytes = self.search.frame_bytes;
         let frame_bits = 8.0 * f64::from(frame_bytes);
-        let Some(held) = self.hold(frame_bytes, found.bps / frame_bits, FASTER, quiet)? else {
+        let Some(held) = self.hold(frame_bytes, found.bps / frame_bits, 0.0, quiet)? else {
             return Ok(None);
         };
         let came = held.frames_s.scaled(frame_bits);
@@ -185,23 +201,42 @@ impl Look<'_> {
         }
     }
 
-    /// Frames that come faster than they leave, until their rate does not fall any more.
-    pub(super) fn hold(
+    /// Bytes that a shaper lets go at once, at least; 0 for a line.
+    fn at_once_at_least(&self, long: &Held) -> f64 {
+        let counted = f64::from(self.search.frame_bytes) + self.beside().at_least;
+        if long.has_bucket() { long.frames.at_least * counted } else { 0.0 }
+    }
+
+    /// Whether fewer bytes went at once, as out of a line in front that is hardly faster than the shaper.
+    fn lets_less_go(&self, held: &Held, frame_bytes: u32, at_once: f64) -> bool {
+        held.frames.at_most * (f64::from(frame_bytes) + self.beside().at_most) < at_once
+    }
+
+    /// What may be counted of a frame beside its length, in bytes.
+    fn beside(&self) -> Bounds {
+        let beside = self.ways().map(|(_, bytes)| Bounds::exactly(f64::from(bytes)));
+        beside.reduce(Bounds::or).unwrap_or(Bounds::exactly(0.0))
+    }
+
+    /// Frames that come faster than they leave, until their rate does not fall any more; `None` where fewer bytes
+    /// than `at_once` went at once.
+    fn hold(
         &mut self,
         frame_bytes: u32,
         frames_s: f64,
-        faster: f64,
+        at_once: f64,
         quiet: &Quiet,
     ) -> Result<Option<Held>, Abort> {
         let leave = if quiet.lost > 0.0 { LEAVE_LOSSY } else { LEAVE };
         let mut lasts = (leave / frames_s).max(LEAVE_S);
         let mut last = None;
         for _ in 0..4 {
-            let held = self.offer(frame_bytes, frames_s, faster, lasts, quiet)?;
+            let held = self.offer(frame_bytes, frames_s, FASTER, lasts, quiet)?;
             // What forgives is not yet at its end.
             let goes_on = held.as_ref().is_some_and(|held| {
                 let passes = 0.97 * held.offered * (1.0 - quiet.loss_at_most());
-                held.fell || held.frames_s.at_most > passes || held.differs > 0.0
+                let may_fall = held.frames_s.at_most > passes || held.differs > 0.0;
+                held.fell || may_fall || self.lets_less_go(held, frame_bytes, at_once)
             });
             last = held.or(last);
             if !goes_on {
@@ -209,7 +244,7 @@ impl Look<'_> {
             }
             lasts *= 2.5;
         }
-        Ok(last)
+        Ok(last.filter(|held| !self.lets_less_go(held, frame_bytes, at_once)))
     }
 
     fn offer(

@@ -185,6 +185,30 @@ fn a_slow_shaper_with_a_deep_bucket_is_measured_by_what_comes_behind_it() {
     assert!(off_percent(bucket_bytes.estimate, 185_471.0).abs() < 1.0, "{found:?}");
 }
 
+/// Short frames come out of the line in front hardly faster than the shaper lets them go: what it lets go at once is
+/// used up late, and until then they come at the rate of the line.
+#[test]
+fn a_shaper_behind_a_line_that_is_hardly_faster_for_short_frames_is_charged_as_it_is_or_unknown() {
+    for (line, rate, burst_bytes) in [
+        (6_470_000, 5_434_000, 12_482),
+        (100_000_000, 84_000_000, 40_000),
+        (100_000_000, 85_500_000, 120_000),
+    ] {
+        let mut network = shaped(Rate::bps(rate), burst_bytes, 60_000);
+        network.near_to_far[0].line_rate = Some(Rate::bps(line));
+        let found = discover(&network);
+        let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
+            panic!("{line}: {found:?}")
+        };
+        assert!(charge.layer.is_none_or(|(_, offset)| offset == 0), "{line}: {found:?}");
+        assert!(off_percent(rate_bps.estimate, rate as f64).abs() < 0.05, "{line}: {found:?}");
+        assert!(
+            off_percent(bucket_bytes.estimate, burst_bytes as f64).abs() < 2.0,
+            "{line}: {found:?}"
+        );
+    }
+}
+
 /// What is offered faster than the line in front carries would wait there.
 #[test]
 fn a_shaper_behind_a_line_of_its_own_order_is_told() {
