@@ -35,7 +35,7 @@ pub(crate) struct Train {
     /// Runs of lost frames.
     pub(super) loss_events: f64,
     /// Frames that came once more.
-    pub(super) duplicates: f64,
+    pub(crate) duplicates: f64,
     /// From the shortest delay to the longest.
     pub(super) range: f64,
     /// From the shortest delay to the mean of all.

@@ -383,6 +383,8 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         Bounds { estimate: middle.max(0.0), at_least: middle - off, at_most: middle + off };
     let rate_at_most = frames_s * (1.0 + error);
     let emptied = empties(train, &mut frames, rate_at_most, quiet);
+    // A frame that was doubled in front takes the place of two until the queue is full, which then has none for both.
+    frames.at_most += train.duplicates;
     let queued_at = (base + SURELY_QUEUED * (end - base)).min(emptied.unwrap_or(end));
     let differs = all.iter().filter(|point| point.0 >= queued_at).map(differs);
     let differs = differs.fold(0.0, f64::max);
@@ -395,7 +397,7 @@ fn held(train: &Train, offered: f64, quiet: &Quiet) -> Option<Held> {
         frames_s: Bounds {
             estimate: frames_s,
             at_least: frames_s * (1.0 - error),
-            at_most: rate_at_most,
+            at_most: rate_at_most * (1.0 + train.duplicates / arrived.max(1.0)),
         },
         frames,
         sent,

@@ -495,3 +495,25 @@ fn frames_that_come_twice_make_no_bucket_smaller() {
         }
     }
 }
+
+/// What a shaper lets go at once is used up by both of a frame that was doubled in front of it.
+#[test]
+fn a_shaper_that_meets_frames_twice_lets_no_less_go_at_once() {
+    let duplicate = Probability::new(0.01);
+    let mut network = shaped(Rate::mbps(18), 105_382, 100_000);
+    network.near_to_far.insert(0, LinkSpec { duplicate, ..port(Rate::mbps(39)) });
+    let mut told = 0;
+    for seed in 1..=24 {
+        let found = found(report_of(&network, seed).0).found;
+        let Discovered::Shaper { rate_bps, bucket_bytes, .. } = &found else {
+            assert!(matches!(found, Discovered::Unknown { .. }), "{seed}: {found:?}");
+            continue;
+        };
+        told += 1;
+        for (known, truth) in [(rate_bps, 18e6), (bucket_bytes, 105_382.0)] {
+            let Bounds { at_least, at_most, .. } = *known;
+            assert!((at_least..=at_most).contains(&truth), "{seed}: {found:?}");
+        }
+    }
+    assert!(told > 12, "{told}");
+}
