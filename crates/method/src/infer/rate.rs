@@ -57,6 +57,8 @@ pub(crate) struct Quiet {
     /// From the shortest delay to the mean of all.
     longer: f64,
     reordered: bool,
+    /// Frames wait for those before them, but for a few.
+    keeps_order: bool,
 }
 
 /// What limits.
@@ -157,6 +159,15 @@ impl Train {
         libm::fabs(one.bps / other.bps.max(1.0) - 1.0) > (CERTAIN * error).max(0.006)
     }
 
+    /// Whether no frame waits for another one. Of frames that come `s` apart, delayed one by one within a range `R`,
+    /// evenly distributed, `(1 - s/R)² / 2` come behind the next one. Where they are certainly fewer, something lets
+    /// a few overtake the others, which keep their order.
+    fn keeps_no_order(&self, bps: f64) -> bool {
+        let closer = (1.0 - self.frame_bits / bps / self.range.max(f64::MIN_POSITIVE)).max(0.0);
+        let expected = self.arrived(self.whole()) * closer * closer / 2.0;
+        self.out_of_order > (expected - CERTAIN * libm::sqrt(expected)).max(0.0)
+    }
+
     /// By how much the delay of a range exceeds that of a quiet time.
     pub(crate) fn waits(&self, of: Range<usize>, quiet: &Quiet) -> Duration {
         let grown = self.delay(of).map_or(0.0, |delay| delay.mean - quiet.delay.mean);
@@ -184,7 +195,8 @@ impl Quiet {
             scatter: scatter(&slices, delay.mean),
             range: train.range,
             longer: train.longer,
-            reordered: train.reordered,
+            reordered: train.out_of_order > 0.0,
+            keeps_order: !train.keeps_no_order(bps),
         })
     }
 
@@ -196,6 +208,7 @@ impl Quiet {
             lost: self.lost + other.lost,
             loss_events: self.loss_events + other.loss_events,
             reordered: self.reordered || other.reordered,
+            keeps_order: self.keeps_order && other.keeps_order,
             ..self
         }
     }
@@ -336,8 +349,19 @@ impl Quiet {
     pub(crate) const fn that_lost(frames: f64, lost: f64) -> Self {
         let delay = Mean { mean: 0.01, error: 0.0 };
         let (scatter, range, longer) = (0.0, 0.0, 0.0);
-        let (bps, loss_events, reordered) = (1e6, lost, false);
-        Self { bps, frames, lost, loss_events, delay, scatter, range, longer, reordered }
+        let (bps, loss_events, reordered, keeps_order) = (1e6, lost, false, true);
+        Self {
+            bps,
+            frames,
+            lost,
+            loss_events,
+            delay,
+            scatter,
+            range,
+            longer,
+            reordered,
+            keeps_order,
+        }
     }
 }
 
@@ -450,13 +474,14 @@ impl<'a> Look<'a> {
         // Jitter that keeps the order delays the more the closer the frames are: of n frames within
         // its range of 2 J, evenly distributed, the slowest holds up the others, J (n - 1) / (n + 1)
         // in the mean. Just above the rate there are 2.16 times as many as in a quiet time, which
-        // makes 0.37 J at most.
-        let keeps_order = !quiet.reordered && quiet.range > self.frame_time;
+        // makes 0.37 J at most. A few that are held for longer are delayed by less than J in the mean.
+        let range = quiet.range.min(2.0 * quiet.longer);
+        let keeps_order = quiet.keeps_order && range > self.frame_time;
         Waits {
             over: grown(over.start + over.len() / 2..over.end).mean,
             begin: grown(fine.start..fine.start + fine.len() / 5).mean,
             end: grown(fine.start + fine.len() * 6 / 10..fine.end),
-            jitter: if keeps_order { 0.19 * quiet.range } else { 0.0 },
+            jitter: if keeps_order { 0.19 * range } else { 0.0 },
         }
     }
 
@@ -546,7 +571,7 @@ impl<'a> Look<'a> {
         let still = is_certain && end.mean > least;
         let at_most = end.mean + 3.0 * end.error;
         let falling = drops && emptied && at_most >= least && self.slow.0.bps < 0.995 * FINE * bps;
-        let is_even = !self.train.reordered && self.quiet.range < 0.1 * self.frame_time;
+        let is_even = self.train.out_of_order == 0.0 && self.quiet.range < 0.1 * self.frame_time;
         let kind = if !drops
             && (self.train.fills(self.over.clone()) || self.is_a_queue(*over, waits.error()))
         {
@@ -571,7 +596,7 @@ impl<'a> Look<'a> {
     fn holes(&self, kind: Kind) -> Option<(Kind, f64)> {
         let Self { train, quiet, .. } = self;
         let (gap, is_steady) = train.gap(self.settled.start..self.fine.end)?;
-        let is_jitter = train.reordered || quiet.range > self.frame_time;
+        let is_jitter = train.out_of_order > 0.0 || quiet.range > self.frame_time;
         let told = if is_jitter { is_steady && kind != Kind::Policer } else { kind == Kind::Queue };
         // Where in the train they came is not told.
         let twice = train.duplicates / self.slow.0.frames.max(1.0);

@@ -31,7 +31,8 @@ pub(crate) struct Train {
     pub(super) frame_bits: f64,
     /// Frames of a slice.
     pub(crate) each: f64,
-    pub(super) reordered: bool,
+    /// Frames that others had overtaken.
+    pub(super) out_of_order: f64,
     /// Runs of lost frames.
     pub(super) loss_events: f64,
     /// Frames that came once more.
@@ -104,7 +105,7 @@ impl Train {
             offered: steps.iter().map(|step| step.rate.as_bps() as f64).collect(),
             frame_bits,
             each,
-            reordered: seen.out_of_order_frames.unwrap_or(0) > 0,
+            out_of_order: seen.out_of_order_frames.unwrap_or(0) as f64,
             loss_events: seen.loss_events.unwrap_or(0) as f64,
             duplicates: seen.duplicate_frames.unwrap_or(0) as f64,
             range: seen.delay.map_or(0.0, |delay| (delay.max - delay.min).as_secs_f64()),

@@ -6,8 +6,9 @@ use fp_method::Bounds;
 use fp_method::burst::{self, Discovered, Discovery, Goal, Plan, Report, SecondBucket, Step, Ways};
 use fp_model::{Dscp, Family, Layer, Rate, Recorder, Timing};
 use fp_net::path::{
-    Charge, CrossPattern, CrossSpec, GilbertElliott, LinkSpec, LossSpec, PathSpec, PoliceSpec,
-    Probability, QueueLimit, QueueSpec, ReorderSpec, ShapeSpec,
+    Charge, CrossPattern, CrossSpec, FrameOrder, GilbertElliott, JitterDistribution, JitterSpec,
+    LinkSpec, LossSpec, PathSpec, PoliceSpec, Probability, QueueLimit, QueueSpec, ReorderSpec,
+    ShapeSpec,
 };
 use fp_net::sim::SimTestbed;
 use proptest::prelude::*;
@@ -516,4 +517,28 @@ fn a_shaper_that_meets_frames_twice_lets_no_less_go_at_once() {
         }
     }
     assert!(told > 12, "{told}");
+}
+
+/// A few frames overtake others, and those keep their order: they wait for each other the more, the faster they come.
+#[test]
+fn frames_that_wait_for_late_ones_behind_a_policer_wait_in_no_queue() {
+    let distribution = JitterDistribution::Normal(Duration::from_micros(393));
+    let jitter = Some(JitterSpec { distribution, order: FrameOrder::Kept });
+    let reorder = ReorderSpec {
+        probability: Probability::new(0.002).unwrap(),
+        hold: Duration::from_micros(900),
+    };
+    let police = Some(PoliceSpec::single_bucket(Rate::mbps(620), 4_600_000));
+    let mut network = path(LinkSpec { police, jitter, ..port(Rate::mbps(10_000)) });
+    network.near_to_far.extend([
+        LinkSpec { reorder: Some(reorder), ..LinkSpec::default() },
+        port(Rate::mbps(1370)),
+    ]);
+    let mut told = 0;
+    for seed in 1..=8 {
+        let found = found(report_of(&network, seed).0).found;
+        assert!(!matches!(found, Discovered::Shaper { .. }), "{seed}: {found:?}");
+        told += u32::from(matches!(found, Discovered::Policer { .. }));
+    }
+    assert!(told > 4, "{told}");
 }
