@@ -81,8 +81,7 @@ const TURNS: usize = 4;
 /// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
 /// the error of times, so that no loss may be traded for it.
 const IMPOSSIBLE: f64 = 4.0;
-/// A frame more or less in all of the time of a train is the finest that tells two rates apart, but for
-/// where it falls in its slot.
+/// A frame more or less in all of a train is the finest that tells two rates apart, but for where it falls in its slot.
 const FINEST: f64 = 0.02;
 /// Of what is behind a knee, one part of this number is asked first whether any bucket explains it.
 const BEGINNING: usize = 16;
@@ -209,8 +208,7 @@ impl Fates {
         }
     }
 
-    /// The bucket with the smallest slack that explains the train, up to the deficit that is won while
-    /// frames come unevenly.
+    /// The bucket with the smallest slack that explains the train, up to the deficit won while frames come unevenly.
     pub(crate) fn explained(&self, rates: Bounds, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
         let beginning = self.beginning(self.knee(quiet).frame);
         let fit = |slack: f64| {

@@ -159,13 +159,13 @@ impl Train {
         libm::fabs(one.bps / other.bps.max(1.0) - 1.0) > (CERTAIN * error).max(0.006)
     }
 
-    /// Whether no frame waits for another one. Of frames that come `s` apart, delayed one by one within a range `R`,
-    /// evenly distributed, `(1 - s/R)² / 2` come behind the next one. Where they are certainly fewer, something lets
-    /// a few overtake the others, which keep their order.
-    fn keeps_no_order(&self, bps: f64) -> bool {
+    /// Whether frames wait for those before them. Of frames that come `s` apart, delayed one by one within a range
+    /// `R`, evenly distributed, `(1 - s/R)² / 2` come behind the next one. Where they are certainly fewer, something
+    /// lets a few overtake the others, which keep their order.
+    fn keeps_order(&self, bps: f64) -> bool {
         let closer = (1.0 - self.frame_bits / bps / self.range.max(f64::MIN_POSITIVE)).max(0.0);
         let expected = self.arrived(self.whole()) * closer * closer / 2.0;
-        self.out_of_order > (expected - CERTAIN * libm::sqrt(expected)).max(0.0)
+        self.out_of_order <= (expected - CERTAIN * libm::sqrt(expected)).max(0.0)
     }
 
     /// By how much the delay of a range exceeds that of a quiet time.
@@ -196,7 +196,7 @@ impl Quiet {
             range: train.range,
             longer: train.longer,
             reordered: train.out_of_order > 0.0,
-            keeps_order: !train.keeps_no_order(bps),
+            keeps_order: train.keeps_order(bps),
         })
     }
 

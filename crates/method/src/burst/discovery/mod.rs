@@ -49,6 +49,7 @@ impl Offers for Run<'_> {
     }
 }
 
+/// Finds out what stands in one direction.
 pub(super) fn discover(
     run: &mut Run<'_>,
     direction: Direction,

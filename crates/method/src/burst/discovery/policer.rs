@@ -51,6 +51,7 @@ const ROUNDED: f64 = 0.05;
 /// or less than the single bucket that is most like them, and a thirtieth for the clocks.
 const OF_TWO: f64 = 0.5 + 1.0 / 30.0;
 
+/// What a train of one length shows.
 pub(super) struct Measured {
     pub(super) frame_bytes: u32,
     pub(super) fates: Fates,
@@ -334,12 +335,12 @@ impl Measured {
             return Self::of_fates(frame_bytes, seen, fates, aim, quiet);
         };
         let mut in_front = Self::of_fates(frame_bytes, seen.clone(), fates, aim, quiet);
-        let mut behind = Self::of_fates(frame_bytes, seen, behind, aim, quiet);
+        let behind = Self::of_fates(frame_bytes, seen, behind, aim, quiet);
         let both = [in_front.likeliest(), behind.likeliest()];
         match Explained::likely_of(both, quiet).map(|one| one.is_some()) {
             [true, true] => {
-                for (one, other) in in_front.fits.iter_mut().zip(&mut behind.fits) {
-                    *one = one.iter().chain(other.iter()).copied().reduce(Bucket::or);
+                for (one, other) in in_front.fits.iter_mut().zip(behind.fits) {
+                    *one = one.take().into_iter().chain(other).reduce(Bucket::or);
                 }
                 in_front
             }
