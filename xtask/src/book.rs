@@ -90,9 +90,11 @@ fn made() -> anyhow::Result<Vec<Made>> {
         }
         made.push(Made { file: file("txt"), text });
     }
-    for (name, text) in
-        [("options", reference::options(&program)?), ("files", reference::files(&program)?)]
-    {
+    for (name, text) in [
+        ("options", reference::options(&program)?),
+        ("files", reference::files(&program)?),
+        ("reasons", reference::reasons(&program)?),
+    ] {
         made.push(Made { file: root.join(format!("docs/src/reference-{name}.md")), text });
     }
     Ok(made)

@@ -16,6 +16,12 @@ const FORMATS: [(&str, &str); 4] = [
     ("services", "Files of services"),
     ("plan", "Plans"),
 ];
+/// Kinds of reasons, each with the heading of its table.
+const REASONS: [(&str, &str); 3] = [
+    ("finding", "Findings: what the owner of the path should know whatever was asked"),
+    ("reason", "Reasons of verdicts and remarks"),
+    ("self-check", "Self-checks of the tester: one that fails makes a result invalid"),
+];
 /// A command whose own commands repeat the options of others.
 const REPEATING: &str = "sim";
 
@@ -54,6 +60,27 @@ pub(crate) fn files(program: &Path) -> anyhow::Result<String> {
         let schema: Value =
             serde_json::from_str(&text).with_context(|| format!("schema {kind}"))?;
         Keys { defs: &schema["$defs"], commands: &commands, out: &mut out }.file(title, &schema)?;
+    }
+    Ok(out)
+}
+
+/// The chapter of reasons.
+pub(crate) fn reasons(program: &Path) -> anyhow::Result<String> {
+    let text = printed(program, &["schema".to_owned()], "result")?;
+    let schema: Value = serde_json::from_str(&text).context("schema result")?;
+    let codes = schema["$defs"]["code"]["oneOf"].as_array().context("the reasons of a result")?;
+    let mut out = String::from(
+        "# Reference: reasons\n\nEvery reason that a result can have, by its `code` in the JSON: what it says, \
+         and what to do. The text of a reason in a result has the figures. Made of the program itself by \
+         `cargo xtask book`.\n",
+    );
+    for (title, about) in REASONS {
+        write!(out, "\n## {about}\n\n| code | says | do |\n| --- | --- | --- |\n")?;
+        for code in codes.iter().filter(|code| code["title"] == title) {
+            let text = code["description"].as_str().unwrap_or_default();
+            let (says, remedy) = text.split_once('\n').unwrap_or((text, ""));
+            writeln!(out, "| `{}` | {says} | {remedy} |", bare(&code["const"]))?;
+        }
     }
     Ok(out)
 }

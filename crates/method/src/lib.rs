@@ -25,6 +25,7 @@ mod number;
 mod outage;
 pub mod path;
 pub mod profile;
+pub mod reason;
 pub mod rfc2544;
 pub mod rfc6349;
 pub mod rfc7640;

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use fp_model::Abort;
 
+use crate::reason::Code;
 use crate::rounded;
 
 /// What a method found: its steps in the order they ran, and what follows from them.
@@ -30,7 +31,7 @@ pub struct Event {
     /// The name of the trial.
     pub trial: String,
     /// As of the [`Reason`] that tells of it.
-    pub code: &'static str,
+    pub code: Code,
     /// `None` of what took no time, or an unknown one.
     pub lasts: Option<Duration>,
 }
@@ -67,11 +68,11 @@ impl<S> Report<S> {
             return;
         }
         let count = unmeasured.len() as f64;
-        self.checks.push(Check::at_most("criteria_not_measured", count, 0.0, "criteria"));
+        self.checks.push(Check::at_most(Code::CriteriaNotMeasured, count, 0.0, "criteria"));
         if self.verdict.status != Status::Fail {
             self.verdict.status = Status::Invalid;
         }
-        let reason = |text| Reason { code: "criteria_not_measured", text, step: None };
+        let reason = |text| Reason { code: Code::CriteriaNotMeasured, text, step: None };
         self.verdict.reasons.extend(unmeasured.into_iter().map(reason));
     }
 }
@@ -126,7 +127,7 @@ impl fmt::Display for Status {
 /// Why the verdict is what it is, in plain words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    pub code: &'static str,
+    pub code: Code,
     pub text: String,
     /// Place of the step among the report's steps.
     pub step: Option<usize>,
@@ -135,35 +136,17 @@ pub struct Reason {
 /// A self-check: was the network measured, or the tester?
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    pub name: &'static str,
+    pub name: Code,
     pub ok: bool,
     pub value: f64,
     pub limit: f64,
     pub unit: &'static str,
 }
 
-/// Codes of reasons that name a property of the path which its owner should know although nothing
-/// asked for was missed. Other reasons explain a verdict, or say what the tester or its user can do.
-const FINDINGS: [&str; 13] = [
-    "bad_checksums",
-    "contact_lost",
-    "deep_queue",
-    "dscp_changed",
-    "far_end_shared",
-    "loss_too_high_for_tcp",
-    "mtu_black_hole",
-    "no_rate_passed",
-    "nothing_arrived",
-    "outage",
-    "random_loss",
-    "trial_repeated",
-    "walk_short",
-];
-
 impl Verdict {
     /// Where nothing asked for was missed, tells a path with findings from one without.
     pub(crate) fn heed_findings(&mut self) {
-        let is_finding = |reason: &Reason| FINDINGS.contains(&reason.code);
+        let is_finding = |reason: &Reason| reason.code.is_finding();
         let is_sound = matches!(self.status, Status::Pass | Status::Info);
         if is_sound && self.reasons.iter().any(is_finding) {
             self.status = Status::Findings;
@@ -175,9 +158,9 @@ impl Reason {
     /// Why a run was broken off.
     pub fn of_abort(abort: &Abort) -> Self {
         let code = match abort {
-            Abort::Stopped => "stopped",
-            Abort::Lost(_) => "far_end_lost",
-            Abort::Testbed(_) => "trial_not_run",
+            Abort::Stopped => Code::Stopped,
+            Abort::Lost(_) => Code::FarEndLost,
+            Abort::Testbed(_) => Code::TrialNotRun,
         };
         Self { code, text: abort.to_string(), step: None }
     }
@@ -185,12 +168,12 @@ impl Reason {
 
 impl Check {
     /// A check that holds up to `limit`.
-    pub(crate) fn at_most(name: &'static str, value: f64, limit: f64, unit: &'static str) -> Self {
+    pub(crate) fn at_most(name: Code, value: f64, limit: f64, unit: &'static str) -> Self {
         Self { name, ok: value <= limit, value, limit, unit }
     }
 
     /// A check that holds from `limit` on.
-    pub(crate) fn at_least(name: &'static str, value: f64, limit: f64, unit: &'static str) -> Self {
+    pub(crate) fn at_least(name: Code, value: f64, limit: f64, unit: &'static str) -> Self {
         Self { name, ok: value >= limit, value, limit, unit }
     }
 

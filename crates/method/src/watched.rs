@@ -12,6 +12,7 @@ use fp_model::{
     Trial,
 };
 
+use crate::reason::Code;
 use crate::verdict::{Check, Event, Reason, Report};
 use crate::{conservation, outage};
 
@@ -37,7 +38,7 @@ pub(crate) struct Watched<'a> {
     broken_off: Option<(Trial, Observation)>,
 }
 
-const BROKEN_OFF: &str = "trial_broken_off";
+const BROKEN_OFF: Code = Code::TrialBrokenOff;
 
 /// A trial in which nothing was heard or nothing arrived for a while.
 #[derive(Clone, Debug)]
@@ -60,11 +61,11 @@ enum Kind {
 }
 
 impl Kind {
-    const fn code(self) -> &'static str {
+    const fn code(self) -> Code {
         match self {
-            Self::Repeated => "trial_repeated",
-            Self::ContactLost => "contact_lost",
-            Self::Outage => "outage",
+            Self::Repeated => Code::TrialRepeated,
+            Self::ContactLost => Code::ContactLost,
+            Self::Outage => Code::Outage,
         }
     }
 }
@@ -111,7 +112,7 @@ impl<'a> Watched<'a> {
                 if self.contradictory_trials == 1 { "a trial" } else { "several trials" }
             )
         });
-        report.submit(Check::at_most("counts_conserved", trials, 0.0, "trials"), why);
+        report.submit(Check::at_most(Code::CountsConserved, trials, 0.0, "trials"), why);
         self.tell_of_others(report);
         report.verdict.reasons.extend(self.remarks());
         report.verdict.reasons.extend(self.interruptions());
@@ -147,7 +148,7 @@ impl<'a> Watched<'a> {
             "the far end ran trials of other near ends during the trial '{trial}' (at once: {most}): \
              they share its link and its host; run the test again while nobody else tests with it"
         );
-        let check = Check::at_most("far_end_shared", f64::from(*most), 0.0, "other trials");
+        let check = Check::at_most(Code::FarEndShared, f64::from(*most), 0.0, "other trials");
         if self.repeats_outages {
             report.submit(check, Some(text));
         } else {
@@ -161,7 +162,7 @@ impl<'a> Watched<'a> {
             self.shared = Some((trial.name.clone(), seen.other_trials));
         }
         if seen.other_trials > 0 {
-            let (trial, code) = (trial.name.clone(), "far_end_shared");
+            let (trial, code) = (trial.name.clone(), Code::FarEndShared);
             self.events.push((seen.began, Event { at: None, trial, code, lasts: None }));
         }
     }
@@ -181,7 +182,7 @@ impl<'a> Watched<'a> {
         ];
         let refused = ends.into_iter().filter(|(refused, ..)| refused.frames_s > 0.0);
         let remark = |(refused, end, remedy): (Refused, &str, &str)| Reason {
-            code: "no_packet_sockets",
+            code: Code::NoPacketSockets,
             text: format!(
                 "the {end} end may open no packet sockets (CAP_NET_RAW): streams of up to {:.0} \
                  frames/s went through its UDP sockets, which carry fewer frames and less evenly; \
@@ -239,7 +240,7 @@ impl<'a> Watched<'a> {
                 arrived.code_point()
             );
             if self.remarked.iter().all(|known| known.text != text) {
-                self.remarked.push(Reason { code: "dscp_changed", text, step: None });
+                self.remarked.push(Reason { code: Code::DscpChanged, text, step: None });
             }
         }
     }
@@ -443,15 +444,15 @@ mod tests {
     fn a_rate_found_beside_trials_of_others_is_invalid_and_elsewhere_they_are_a_finding() {
         let report = concluded([0, 2, 1], true);
         assert_eq!(report.verdict.status, Status::Invalid);
-        let check = report.checks.iter().find(|check| check.name == "far_end_shared").unwrap();
+        let check = report.checks.iter().find(|check| check.name == Code::FarEndShared).unwrap();
         assert_eq!((check.ok, check.value, check.limit), (false, 2.0, 0.0));
         let [reason] = &report.verdict.reasons[..] else { panic!("{:?}", report.verdict) };
-        assert_eq!(reason.code, "far_end_shared");
+        assert_eq!(reason.code, Code::FarEndShared);
         assert!(reason.text.contains("'second' (at once: 2)"), "{}", reason.text);
 
         let report = concluded([0, 2, 1], false);
         assert_eq!(report.verdict.status, Status::Findings);
-        assert_eq!(report.verdict.reasons[0].code, "far_end_shared");
+        assert_eq!(report.verdict.reasons[0].code, Code::FarEndShared);
         assert!(report.checks.iter().all(|check| check.ok));
     }
 
@@ -460,7 +461,7 @@ mod tests {
         for looks_for_a_rate in [true, false] {
             let report = concluded([0; 3], looks_for_a_rate);
             assert_eq!((report.verdict.status, report.verdict.reasons), (Status::Pass, vec![]));
-            assert!(report.checks.iter().all(|check| check.name != "far_end_shared"));
+            assert!(report.checks.iter().all(|check| check.name != Code::FarEndShared));
         }
     }
 
@@ -468,7 +469,7 @@ mod tests {
     fn an_end_that_falls_back_is_named_with_the_remedy_where_frames_come_fast() {
         assert_eq!(said(50_000), []);
         let [remark] = &said(148_809)[..] else { panic!("one end fell back") };
-        assert_eq!(remark.code, "no_packet_sockets");
+        assert_eq!(remark.code, Code::NoPacketSockets);
         for part in ["the far end", "148809 frames/s", "`fullpipe serve`", "cap_net_raw"] {
             assert!(remark.text.contains(part), "{part}: {}", remark.text);
         }

@@ -59,7 +59,7 @@ fn checks(out: &mut String, work: &Work, detail: Detail) {
         for check in checks {
             let outcome = if check.ok { "passed" } else { "failed" };
             let [value, limit] = [check.value, check.limit].map(|figure| rounded(figure, 2));
-            let name = check.name.replace('_', " ");
+            let name = check.name.word().replace('_', " ");
             line(out, &format!("  - {name}: {value} {}, limit {limit}: {outcome}", check.unit));
         }
         for deviation in deviations {
@@ -76,7 +76,7 @@ fn events(out: &mut String, work: &Work) {
     for event in work.events() {
         let at = event.at.map(|at| format!("at {:.1} s, ", at.as_secs_f64())).unwrap_or_default();
         let lasts = event.lasts.map(|lasts| format!(" for {:.1} s", lasts.as_secs_f64()));
-        let (trial, what) = (&event.trial, happened(event.code));
+        let (trial, what) = (&event.trial, happened(event.code.word()));
         line(out, &format!("  - {at}trial '{trial}': {what}{}", lasts.unwrap_or_default()));
     }
 }

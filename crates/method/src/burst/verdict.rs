@@ -10,6 +10,7 @@ use fp_model::{Abort, Direction, Rate};
 use super::{
     CbsStep, Discovered, Flaw, Goal, Health, Plan, PolicingStep, RateStep, SecondBucket, Step,
 };
+use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};
 use crate::{grouped, signed};
 
@@ -21,8 +22,8 @@ pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
     let drops = 100.0 * health.dropped_frames as f64 / arrived.max(1) as f64;
     let flawed = steps.iter().filter(|step| flaw(step).is_some()).count() as f64;
     Vec::from([
-        Check::at_most("tester_drops", drops, TESTER_LOSS_PERCENT_MAX, "percent"),
-        Check::at_most("trials_not_as_planned", flawed, 0.0, "trials"),
+        Check::at_most(Code::TesterDrops, drops, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most(Code::TrialsNotAsPlanned, flawed, 0.0, "trials"),
     ])
 }
 
@@ -81,7 +82,7 @@ fn all_as_configured(plan: &Plan) -> Reason {
         ),
         Goal::Discover => String::from("the path was explored"),
     };
-    Reason { code: "policer_as_configured", text, step: None }
+    Reason { code: Code::PolicerAsConfigured, text, step: None }
 }
 
 fn reason(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
@@ -95,11 +96,11 @@ fn reason(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
     Some(Reason { code, text, step: Some(place) })
 }
 
-fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
+fn cbs(step: &CbsStep) -> Option<(Code, String)> {
     let named = format!("CBS, {}, {} bytes", step.direction, step.frame_bytes);
     match (step.flaw, step.pass) {
         (Some(flaw), _) => {
-            Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)))
+            Some((Code::TrialNotAsPlanned, not_as_planned(&named, flaw, step.trials)))
         }
         (None, Some(false)) => {
             let text = format!(
@@ -109,7 +110,7 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
                 step.bursts,
                 grouped(step.tx_burst_bytes)
             );
-            Some(("burst_lost", text))
+            Some((Code::BurstLost, text))
         }
         (None, Some(true)) if step.frames_lost() > 0 => {
             let text = format!(
@@ -117,13 +118,13 @@ fn cbs(step: &CbsStep) -> Option<(&'static str, String)> {
                 step.frames_lost(),
                 step.frames_sent
             );
-            Some(("random_loss", text))
+            Some((Code::RandomLoss, text))
         }
         (None, Some(true) | None) => None,
     }
 }
 
-fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
+fn rate(plan: &Plan, step: &RateStep) -> Option<(Code, String)> {
     if !step.is_known {
         let rate = step.measured.map_or_else(String::new, |rate| format!(" of {}", mbps(rate)));
         let text = format!(
@@ -131,10 +132,10 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
              single bucket or queue",
             step.direction
         );
-        return Some(("limit_unknown", text));
+        return Some((Code::LimitUnknown, text));
     }
     if let (Some(waited), Some(measured)) = (step.waited, step.measured) {
-        return Some(("no_policer", shaped(step, measured, waited)));
+        return Some((Code::NoPolicer, shaped(step, measured, waited)));
     }
     if step.pass == Some(true) {
         return None;
@@ -145,7 +146,7 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
             step.direction,
             mbps(step.cir.rate)
         );
-        return Some(("no_policer", text));
+        return Some((Code::NoPolicer, text));
     };
     let found = format!(
         "{}: the bucket refills at {}, {} % from the CIR of {}",
@@ -159,11 +160,11 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(&'static str, String)> {
         (None, Some([least, most])) => {
             let between = format!("between {} and {}", mbps(least), mbps(most));
             (
-                "cir_inconclusive",
+                Code::CirInconclusive,
                 format!("{found}, {between}: too uncertain to judge by {tolerance} %"),
             )
         }
-        _ => ("cir_outside_tolerance", format!("{found} ({tolerance} % tolerated)")),
+        _ => (Code::CirOutsideTolerance, format!("{found} ({tolerance} % tolerated)")),
     })
 }
 
@@ -183,22 +184,24 @@ fn shaped(step: &RateStep, measured: Rate, waited: Duration) -> String {
     )
 }
 
-fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> {
+fn policing(plan: &Plan, step: &PolicingStep) -> Option<(Code, String)> {
     let named = format!("policing, {}, {} bytes", step.direction, step.frame_bytes);
     if let Some(flaw) = step.flaw {
-        return Some(("trial_not_as_planned", not_as_planned(&named, flaw, step.trials)));
+        return Some((Code::TrialNotAsPlanned, not_as_planned(&named, flaw, step.trials)));
     }
     let Some(bounds) = step.estimate else {
         let all = grouped(step.tx_burst_bytes);
         return Some(match step.pass {
-            Some(_) => ("burst_not_policed", format!("{named}: all of {all} bytes passed at once")),
+            Some(_) => {
+                (Code::BurstNotPoliced, format!("{named}: all of {all} bytes passed at once"))
+            }
             None => {
                 let text = format!(
                     "{named}: {} of {all} bytes passed, and how many of them a bucket let through \
                      cannot be told",
                     whole(step.rx_burst_bytes_mean)
                 );
-                ("cbs_inconclusive", text)
+                (Code::CbsInconclusive, text)
             }
         });
     };
@@ -215,11 +218,11 @@ fn policing(plan: &Plan, step: &PolicingStep) -> Option<(&'static str, String)> 
         Some(true) => None,
         Some(false) => {
             let text = format!("{named}: {found} ({tolerance} % tolerated)");
-            Some(("cbs_outside_tolerance", text))
+            Some((Code::CbsOutsideTolerance, text))
         }
         None => {
             let text = format!("{named}: {found}: too uncertain to judge by {tolerance} %");
-            Some(("cbs_inconclusive", text))
+            Some((Code::CbsInconclusive, text))
         }
     }
 }
@@ -233,7 +236,7 @@ fn not_as_planned(named: &str, flaw: Flaw, trials: u32) -> String {
     format!("{named}: {flaw} in any of {trials} trials, so they say nothing of the network")
 }
 
-fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String) {
+fn discovery(direction: Direction, found: &Discovered) -> (Code, String) {
     match found {
         Discovered::NoPolicer { sent_bytes, loss } => {
             let loss = if loss.share.estimate > 0.0 {
@@ -245,7 +248,7 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                 "{direction}: no policer found: {} bytes passed at line rate{loss}",
                 grouped(*sent_bytes)
             );
-            ("no_policer_found", text)
+            (Code::NoPolicerFound, text)
         }
         Discovered::Policer { cir_bps, cbs_bytes, excess, .. } => {
             let text = format!(
@@ -254,14 +257,14 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                 whole(cbs_bytes.estimate),
                 excess.as_ref().map_or_else(String::new, second)
             );
-            ("policer_found", text)
+            (Code::PolicerFound, text)
         }
         Discovered::Shaper { rate_bps, .. } => {
             let text = format!(
                 "{direction}: no policer but a shaper or a slow line of {}: what exceeds it waits",
                 mbps(Rate::bps(rate_bps.estimate as u64))
             );
-            ("shaper_found", text)
+            (Code::ShaperFound, text)
         }
         Discovered::Unknown { contradiction: Some(loads), .. } => {
             let [one, other] = loads.map(|load| {
@@ -273,7 +276,7 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                 "{direction}: {one} passed, and {other}: neither a policer nor a queue does that; \
                  others' traffic may share it"
             );
-            ("limit_contradictory", text)
+            (Code::LimitContradictory, text)
         }
         Discovered::Unknown { rate_bps, contradiction: None } => {
             let text = format!(
@@ -281,7 +284,7 @@ fn discovery(direction: Direction, found: &Discovered) -> (&'static str, String)
                  exceeds it cannot be told",
                 mbps(Rate::bps(rate_bps.estimate as u64))
             );
-            ("limit_unknown", text)
+            (Code::LimitUnknown, text)
         }
     }
 }

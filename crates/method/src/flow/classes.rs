@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use fp_model::Direction;
 
 use super::report::{FlowStep, Part, Report, Step};
+use crate::reason::Code;
 use crate::verdict::Reason;
 
 /// A class that keeps less of what it sent, or less than this share of an even part, starves.
@@ -47,7 +48,7 @@ fn remark(report: &Report, direction: Direction) -> Option<Reason> {
         text.push_str("; starved: ");
         text.push_str(&starved.join(", "));
     }
-    let code = if starved.is_empty() { "class_order" } else { "class_starved" };
+    let code = if starved.is_empty() { Code::ClassOrder } else { Code::ClassStarved };
     Some(Reason { code, text, step: None })
 }
 

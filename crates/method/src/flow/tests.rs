@@ -15,6 +15,7 @@ use fp_model::{
 
 use super::*;
 use crate::profile::{Profile, Wave};
+use crate::reason::Code;
 use crate::verdict::Status;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -154,7 +155,7 @@ fn what_comes_when_the_others_are_through_came_in_longer_than_each_took() {
     // 8,400 frames of 1,538 bytes in 1.05 s.
     let l1 = all.received.rates.l1.as_bps() as f64;
     assert!((l1 / 98.432e6 - 1.0).abs() < 1e-6, "{l1}");
-    assert!(!report.verdict.reasons.iter().any(|reason| reason.code == "above_line"));
+    assert!(!report.verdict.reasons.iter().any(|reason| reason.code == Code::AboveLine));
 }
 
 #[test]
@@ -176,14 +177,14 @@ fn packets_that_nobody_accounts_for_make_a_run_invalid() {
         };
         judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), FlowReport::Frames(report))
     };
-    let codes = |report: &Report| -> Vec<&str> {
+    let codes = |report: &Report| -> Vec<Code> {
         report.verdict.reasons.iter().map(|reason| reason.code).collect()
     };
-    assert_eq!(codes(&seen(90, 10)), Vec::<&str>::new());
+    assert_eq!(codes(&seen(90, 10)), Vec::<Code>::new());
     for contradictory in [seen(90, 9), seen(101, 0)] {
         assert!(!first(&contradictory).conserved);
         assert_eq!(contradictory.verdict.status, Status::Invalid);
-        assert_eq!(codes(&contradictory), ["counts_conserved"]);
+        assert_eq!(codes(&contradictory), [Code::CountsConserved]);
     }
 }
 
@@ -194,7 +195,7 @@ fn a_rate_above_the_line_is_told() {
     let above = |frames| {
         let seen = FlowReport::Frames(frames_seen(frames, 1518));
         let report = judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), seen);
-        report.verdict.reasons.iter().any(|reason| reason.code == "above_line")
+        report.verdict.reasons.iter().any(|reason| reason.code == Code::AboveLine)
     };
     assert!(!above(8127) && !above(8137));
     assert!(above(8138));
@@ -205,7 +206,7 @@ fn a_tester_that_cannot_send_what_is_due_is_not_the_network() {
     let seen = FramesReport { planned_frames: 1020, ..frames_seen(1000, 1518) };
     let report = judged(&plan(udp(1472, Family::Ipv4), Family::Ipv4), FlowReport::Frames(seen));
     assert_eq!(report.verdict.status, Status::Invalid);
-    assert_eq!(report.verdict.reasons[0].code, "frames_unsent");
+    assert_eq!(report.verdict.reasons[0].code, Code::FramesUnsent);
 }
 
 /// 93.44 Mbit/s of payload in the second, over connections of which only this is known.
@@ -213,7 +214,7 @@ fn run_of_connections(
     criteria: Criteria,
     connection: &ConnectionReport,
     health: TesterHealth,
-) -> (Status, Option<&'static str>) {
+) -> (Status, Option<Code>) {
     let plan = Plan { criteria, ..plan(tcp(1460), Family::Ipv4) };
     let FlowReport::Tcp(report) = tcp_seen(1460, 11_680_000) else { panic!("no TCP") };
     let connections = vec![connection.clone()];
@@ -237,11 +238,11 @@ fn an_end_at_its_limit_is_not_the_network_whatever_was_asked() {
         let unknown = ConnectionReport::default();
         run_of_connections(criteria, &unknown, health(busiest_thread, stall_ms))
     };
-    assert_eq!(status(94, 0.90, 20), (Status::Fail, Some("rate_low")));
+    assert_eq!(status(94, 0.90, 20), (Status::Fail, Some(Code::RateLow)));
     assert_eq!(status(93, 0.90, 20), (Status::Pass, None));
     for rate_min in [93, 94] {
-        assert_eq!(status(rate_min, 0.99, 20), (Status::Invalid, Some("busiest_thread")));
-        assert_eq!(status(rate_min, 0.90, 21), (Status::Invalid, Some("tester_stall")));
+        assert_eq!(status(rate_min, 0.99, 20), (Status::Invalid, Some(Code::BusiestThread)));
+        assert_eq!(status(rate_min, 0.90, 21), (Status::Invalid, Some(Code::TesterStall)));
     }
 }
 
@@ -263,7 +264,7 @@ fn a_stall_while_the_network_alone_decides_changes_nothing() {
     assert_eq!(status(996, 8, 8), (Status::Info, None));
     for (busy_ms, buffer_ms, window_ms) in [(979, 0, 0), (1000, 21, 0), (1000, 0, 21)] {
         let (status, code) = status(busy_ms, buffer_ms, window_ms);
-        assert_eq!((status, code), (Status::Invalid, Some("tester_stall")));
+        assert_eq!((status, code), (Status::Invalid, Some(Code::TesterStall)));
     }
     // 1,168,000 bytes each 100 ms are what the window carries.
     let by_window = ConnectionReport {
@@ -277,7 +278,7 @@ fn a_stall_while_the_network_alone_decides_changes_nothing() {
     assert_eq!(of(&by_window), (Status::Info, None));
     // A tenth more would have passed, had it been given back in time.
     let wider = ConnectionReport { window_effective_bytes: Some(1_284_800), ..by_window.clone() };
-    assert_eq!(of(&wider), (Status::Invalid, Some("tester_stall")));
+    assert_eq!(of(&wider), (Status::Invalid, Some(Code::TesterStall)));
 }
 
 /// What was due while a sender stood still leaves at once, and may then be lost.
@@ -313,7 +314,7 @@ fn an_emulated_network_that_is_late_carries_less_unless_its_line_is_full() {
         (report.verdict.status, report.verdict.reasons.first().map(|reason| reason.code))
     };
     assert_eq!(status(1000, 2500), (Status::Info, None));
-    assert_eq!(status(1000, 2501), (Status::Invalid, Some("emulation_lateness")));
+    assert_eq!(status(1000, 2501), (Status::Invalid, Some(Code::EmulationLateness)));
     // 93.44 Mbit/s of payload are 98.4 on the line.
     assert_eq!(status(100, 2501), (Status::Info, None));
 }
@@ -413,7 +414,7 @@ fn a_direction_meets_what_was_asked_in_sum_or_by_its_only_flow() {
         let missed: Vec<usize> =
             (0..met.len()).filter(|place| met[*place] == Some(false)).collect();
         // What a reader must know of the figures is no fault of theirs.
-        let is_fault = |code: &str| ["rate_low", "loss_high"].contains(&code);
+        let is_fault = |code: Code| [Code::RateLow, Code::LossHigh].contains(&code);
         let reasons = report.verdict.reasons.iter();
         let faults = reasons.filter(|reason| is_fault(reason.code));
         let faults: BTreeSet<usize> = faults.filter_map(|reason| reason.step).collect();
@@ -440,7 +441,7 @@ fn a_loss_that_nothing_was_measured_for_makes_a_run_invalid() {
         assert_eq!(is_met(&plan, &report, 0), None);
         assert_eq!(is_met(&plan, &report, 1), None, "there is no such step");
         let codes: Vec<_> = report.verdict.reasons.iter().map(|reason| reason.code).collect();
-        assert!(codes.contains(&"criteria_not_measured"), "{codes:?}");
+        assert!(codes.contains(&Code::CriteriaNotMeasured), "{codes:?}");
         assert_eq!(report.verdict.status, Status::Invalid);
     };
     of(tcp(1460), tcp_seen(1460, 11_680_000));
@@ -481,7 +482,7 @@ fn a_remarked_flow_is_a_finding() {
     };
     assert_eq!(judged(&plan, seen(ef)).verdict.status, Status::Info);
     let bleached = judged(&plan, seen(Dscp::BEST_EFFORT)).verdict;
-    assert_eq!((bleached.status, bleached.reasons[0].code), (Status::Findings, "dscp_changed"));
+    assert_eq!((bleached.status, bleached.reasons[0].code), (Status::Findings, Code::DscpChanged));
     let criteria = Criteria { loss_max_percent: Some(0.0), ..Criteria::default() };
     let asked = Plan { criteria, ..plan };
     assert_eq!(judged(&asked, seen(ef)).verdict.status, Status::Pass);

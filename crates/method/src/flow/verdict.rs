@@ -18,6 +18,7 @@ use super::plan::{Criteria, Plan, PlannedFlow};
 use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
 use crate::infer::train::CLOCKS_APART;
 use crate::path::PathMtu;
+use crate::reason::Code;
 use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
@@ -47,19 +48,19 @@ pub(super) fn checks(plan: &Plan, report: &Report, seen: &Observation) -> Vec<Ch
     let mut checks = Vec::new();
     if frames().next().is_some() {
         let unsent = percent(unsent, planned);
-        checks.push(Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"));
+        checks.push(Check::at_most(Code::FramesUnsent, unsent, LOST_PERCENT_MAX, "percent"));
     }
-    checks.push(Check::at_most("tester_drops", drops, drops_max, "percent"));
+    checks.push(Check::at_most(Code::TesterDrops, drops, drops_max, "percent"));
     let hold = Hold::of(plan, report, seen);
     if has_tcp {
         let busy = 100.0 * hold.busiest_thread;
-        checks.push(Check::at_most("busiest_thread", busy, Hold::BUSY_PERCENT_MAX, "percent"));
+        checks.push(Check::at_most(Code::BusiestThread, busy, Hold::BUSY_PERCENT_MAX, "percent"));
     }
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    checks.push(Check::at_most("tester_stall", ms(hold.stall), ms(hold.stall_max), "ms"));
+    checks.push(Check::at_most(Code::TesterStall, ms(hold.stall), ms(hold.stall_max), "ms"));
     checks.extend(
         hold.lateness
-            .map(|(late, most)| Check::at_most("emulation_lateness", ms(late), ms(most), "ms")),
+            .map(|(late, most)| Check::at_most(Code::EmulationLateness, ms(late), ms(most), "ms")),
     );
     checks
 }
@@ -109,7 +110,7 @@ pub(super) fn judge(
                 reasons.extend(oddities(plan, planned, place, flow));
                 let too_long = planned.and_then(|planned| too_long(report, planned));
                 reasons.extend(too_long.map(|text| Reason {
-                    code: "too_long",
+                    code: Code::TooLong,
                     text,
                     step: Some(place),
                 }));
@@ -118,24 +119,24 @@ pub(super) fn judge(
         }
     }
     reasons.extend(classes::remarks(report));
-    reasons.extend(unknown.map(|text| Reason { code: "path_mtu_unknown", text, step: None }));
+    reasons.extend(unknown.map(|text| Reason { code: Code::PathMtuUnknown, text, step: None }));
     Verdict { status, reasons }
 }
 
 fn why_invalid(check: &Check) -> Reason {
     check.as_reason(match check.name {
-        "frames_unsent" => {
+        Code::FramesUnsent => {
             "this host could not send all packets that were due: ask for a lower rate or longer packets"
         }
-        "busiest_thread" => {
+        Code::BusiestThread => {
             "an end used a processor up, so that the path may carry more: try more connections (-P), or \
              a faster host"
         }
-        "tester_stall" => {
+        Code::TesterStall => {
             "a host kept an end from running: the path may carry more, or lose less of what does not \
              come at once"
         }
-        "emulation_lateness" => {
+        Code::EmulationLateness => {
             "the host kept the emulated network from letting packets go in time, so that the round trip \
              was longer and less was carried"
         }
@@ -221,7 +222,7 @@ fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
                 mbps(got),
                 mbps(least)
             );
-            failures.push(Reason { code: "rate_low", text, step: Some(place) });
+            failures.push(Reason { code: Code::RateLow, text, step: Some(place) });
         }
         let lost = loss_percent(report, direction);
         if let (Some(most), Some(lost)) = (plan.criteria.loss_max_percent, lost)
@@ -230,7 +231,7 @@ fn failures(plan: &Plan, report: &Report) -> Vec<Reason> {
             let text = format!(
                 "{direction}: {lost:.3} % of the packets were lost, more than the {most} % allowed"
             );
-            failures.push(Reason { code: "loss_high", text, step: Some(place) });
+            failures.push(Reason { code: Code::LossHigh, text, step: Some(place) });
         }
     }
     failures
@@ -248,14 +249,14 @@ fn shorter(place: usize, path: &PathStep) -> Vec<Reason> {
          as long as fits is no longer than that",
         path.family
     );
-    let mut reasons = Vec::from([Reason { code: "path_mtu", text, step: Some(place) }]);
+    let mut reasons = Vec::from([Reason { code: Code::PathMtu, text, step: Some(place) }]);
     if black_hole {
         let text = format!(
             "{direction}, {}: packets above {mtu_bytes} bytes vanish without an ICMP answer (a black \
              hole)",
             path.family
         );
-        reasons.push(Reason { code: "mtu_black_hole", text, step: Some(place) });
+        reasons.push(Reason { code: Code::MtuBlackHole, text, step: Some(place) });
     }
     reasons
 }
@@ -305,10 +306,10 @@ fn oddities(
             ppm(line),
             mbps(line)
         );
-        found.push(reason("above_line", text));
+        found.push(reason(Code::AboveLine, text));
     }
     if flow.part == Part::Flow && is_remarked(flow) {
-        found.push(reason("dscp_changed", remarked(&named, flow)));
+        found.push(reason(Code::DscpChanged, remarked(&named, flow)));
     }
     let asked = planned.and_then(asked_bytes);
     if let Some(asked) = asked.filter(|asked| flow.received.payload_bytes < *asked) {
@@ -316,7 +317,7 @@ fn oddities(
         let text = format!(
             "{named}: {got} of {asked} bytes arrived in the time there was: give more (-t)"
         );
-        found.push(reason("transfer_unfinished", text));
+        found.push(reason(Code::TransferUnfinished, text));
     }
     found.extend(planned.and_then(|planned| other_control(planned, flow)).map(|used| {
         let text = format!(
@@ -324,7 +325,7 @@ fn oddities(
              it or does not allow it to every user (net.ipv4.tcp_allowed_congestion_control there); \
              ask for what it has (-C {used})"
         );
-        reason("other_congestion_control", text)
+        reason(Code::OtherCongestionControl, text)
     }));
     if flow.part == Part::Flow && flow.received.payload_bytes == 0 {
         let text = match flow.transport {
@@ -334,7 +335,7 @@ fn oddities(
             ),
             Some(Transport::Tcp) | None => format!("{named}: nothing arrived"),
         };
-        found.push(reason("nothing_arrived", text));
+        found.push(reason(Code::NothingArrived, text));
     }
     found
 }
@@ -405,14 +406,14 @@ fn followed(place: usize, step: &ProfileStep) -> Reason {
     Reason { code: profile_code(&step.limit), text, step: Some(place) }
 }
 
-const fn profile_code(limit: &Limit) -> &'static str {
+const fn profile_code(limit: &Limit) -> Code {
     match limit {
-        Limit::Followed => "profile_followed",
-        Limit::Window { .. } => "profile_window_limited",
-        Limit::RateLimit { .. } => "profile_rate_limited",
-        Limit::Line { .. } => "profile_line_limited",
-        Limit::Tester => "profile_tester_limited",
-        Limit::Unknown => "profile_not_followed",
+        Limit::Followed => Code::ProfileFollowed,
+        Limit::Window { .. } => Code::ProfileWindowLimited,
+        Limit::RateLimit { .. } => Code::ProfileRateLimited,
+        Limit::Line { .. } => Code::ProfileLineLimited,
+        Limit::Tester => Code::ProfileTesterLimited,
+        Limit::Unknown => Code::ProfileNotFollowed,
     }
 }
 

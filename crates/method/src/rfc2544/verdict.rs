@@ -9,16 +9,17 @@ use fp_model::{Abort, LayeredRate, SentBy};
 
 use super::report::{DelayClock, FrameRate, Limit, Skipped, Throughput};
 use super::{Criteria, Health, Plan, Report, SearchKind, Step, Test, Threshold};
+use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// Codes of the reasons that speak of a throughput.
-const THROUGHPUT_LOW: &str = "throughput_low";
-const THROUGHPUT_OPEN: &str = "throughput_open";
+const THROUGHPUT_LOW: Code = Code::ThroughputLow;
+const THROUGHPUT_OPEN: Code = Code::ThroughputOpen;
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) fn checks(health: &Health) -> Vec<Check> {
     let spoilt = f64::from(health.spoilt_trials);
-    Vec::from([Check::at_most("trials_spoilt_by_tester", spoilt, 0.0, "trials")])
+    Vec::from([Check::at_most(Code::TrialsSpoiltByTester, spoilt, 0.0, "trials")])
 }
 
 pub(super) fn judge(plan: &Plan, report: &Report, abort: Option<&Abort>) -> Verdict {
@@ -114,7 +115,7 @@ fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
     match step {
         Step::Throughput(found) if found.limit == Limit::PathMtu => {
             let is_asked = asks_of_length(plan, found.frame_bytes);
-            is_asked.then(|| too_long(found)).and_then(|text| reason("frame_too_long", text))
+            is_asked.then(|| too_long(found)).and_then(|text| reason(Code::FrameTooLong, text))
         }
         Step::Throughput(found) => {
             too_low(criteria, found).and_then(|(code, text)| reason(code, text))
@@ -123,14 +124,14 @@ fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
             let most = criteria.latency.filter(|most| latency.mean > *most)?;
             let (mean, most) = (ms(latency.mean), ms(most));
             let at = format!("{}, {} bytes", latency.way, latency.rate.frame_bytes);
-            reason("latency_high", format!("{at}: mean latency {mean}, at most {most} asked"))
+            reason(Code::LatencyHigh, format!("{at}: mean latency {mean}, at most {most} asked"))
         }
         Step::FrameLoss(loss) => {
             let first = loss.trials.first()?;
             let most = criteria.loss_percent.filter(|most| first.loss_percent() > *most)?;
             let at = format!("{}, {} bytes", loss.way, loss.frame_bytes);
             let lost = first.loss_percent();
-            reason("loss_high", format!("{at}: {lost:.3} % lost, at most {most} % asked"))
+            reason(Code::LossHigh, format!("{at}: {lost:.3} % lost, at most {most} % asked"))
         }
         Step::BackToBack(bursts) => {
             let asked = criteria.burst_frames?;
@@ -138,21 +139,24 @@ fn failures(plan: &Plan, place: usize, step: &Step) -> Option<Reason> {
             let at = format!("{}, {} bytes", bursts.way, bursts.frame_bytes);
             let text = format!("{at}: bursts of {average:.1} frames, at least {asked} asked");
             (average < asked as f64).then_some(())?;
-            reason("burst_short", text)
+            reason(Code::BurstShort, text)
         }
         Step::Recovery(recovery) => {
             let most = criteria.recovery?;
             let took = recovery.recovery.filter(|took| *took > most)?;
             let at = format!("{}, {} bytes", recovery.way, recovery.overload.frame_bytes);
             let (took, most) = (ms(took), ms(most));
-            reason("recovery_long", format!("{at}: recovered after {took}, at most {most} asked"))
+            reason(
+                Code::RecoveryLong,
+                format!("{at}: recovered after {took}, at most {most} asked"),
+            )
         }
         Step::PathMtu(_) | Step::BaselineRtt(_) | Step::LineRate(_) => None,
     }
 }
 
 /// Why a throughput is not what was asked, if it is not, or not certainly.
-fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<(&'static str, String)> {
+fn too_low(criteria: &Criteria, throughput: &Throughput) -> Option<(Code, String)> {
     let asked = criteria.asked(throughput.frame_bytes)?;
     let at = format!("{}, {} bytes", throughput.way, throughput.frame_bytes);
     let low = |text| Some((THROUGHPUT_LOW, text));
@@ -206,32 +210,32 @@ fn remark(place: usize, step: &Step) -> Option<Reason> {
             let at = format!("{}, {} bytes", throughput.way, throughput.frame_bytes);
             match (throughput.limit, throughput.found) {
                 (Limit::Tester, _) => (
-                    "tester_limit",
+                    Code::TesterLimit,
                     format!(
                         "{at}: the tester could send{} or receive no more; the network may carry it",
                         sent_by(throughput)
                     ),
                 ),
                 (Limit::Network, None) => (
-                    "no_rate_passed",
+                    Code::NoRatePassed,
                     format!(
                         "{at}: frames are lost at any rate; say how much loss is accepted with \
                          --accept-loss"
                     ),
                 ),
-                (Limit::PathMtu, _) => ("frame_too_long", too_long(throughput)),
+                (Limit::PathMtu, _) => (Code::FrameTooLong, too_long(throughput)),
                 (Limit::Network | Limit::Line | Limit::RateCap, _) => return None,
             }
         }
         Step::BackToBack(bursts) if bursts.skipped == Some(Skipped::TesterLimit) => (
-            "tester_limit",
+            Code::TesterLimit,
             format!(
                 "{}, {} bytes: the tester could not send bursts as fast as the line is",
                 bursts.way, bursts.frame_bytes
             ),
         ),
         Step::BackToBack(bursts) if bursts.is_at_limit() => (
-            "burst_limit",
+            Code::BurstLimit,
             format!(
                 "{}, {} bytes: bursts as long as the longest that was tried came through; try \
                  longer ones with --burst-max",
@@ -239,7 +243,7 @@ fn remark(place: usize, step: &Step) -> Option<Reason> {
             ),
         ),
         Step::PathMtu(mtu) if mtu.black_hole => (
-            "mtu_black_hole",
+            Code::MtuBlackHole,
             format!(
                 "{}: packets above {} bytes vanish without an ICMP answer (a black hole)",
                 mtu.direction, mtu.mtu_bytes

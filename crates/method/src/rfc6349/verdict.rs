@@ -11,6 +11,7 @@ use super::standing::{
     Standing, asked_percent, least_part, needed_percent, standing, threshold_percent,
 };
 use super::{Bottleneck, Health, LimitKind, Plan, Role, Source, Step, TcpStep, Thresholds};
+use crate::reason::Code;
 use crate::rounded;
 use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
@@ -33,17 +34,17 @@ pub(super) fn checks(steps: &[Step], health: &Health) -> Vec<Check> {
     let dropped = percent(health.frames_dropped, arrived);
     let unsent = percent(health.frames_unsent, health.frames_planned);
     let mut checks = Vec::from([
-        Check::at_most("tester_drops", dropped, LOST_PERCENT_MAX, "percent"),
-        Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"),
+        Check::at_most(Code::TesterDrops, dropped, LOST_PERCENT_MAX, "percent"),
+        Check::at_most(Code::FramesUnsent, unsent, LOST_PERCENT_MAX, "percent"),
     ]);
     if looks_are_frequent(steps) {
         let stall = health.longest_stall.as_secs_f64() * 1e3;
-        checks.push(Check::at_most("tester_stall", stall, STALL_MS_MAX, "ms"));
+        checks.push(Check::at_most(Code::TesterStall, stall, STALL_MS_MAX, "ms"));
     }
     checks.extend(baseline_holds(steps));
     checks.extend(health.late.map(|late| {
         let [p99, limit] = [late.p99, late.limit].map(|time| time.as_secs_f64() * 1e3);
-        Check::at_most("emulation_lateness", p99, limit, "ms")
+        Check::at_most(Code::EmulationLateness, p99, limit, "ms")
     }));
     checks
 }
@@ -72,7 +73,7 @@ fn baseline_holds(steps: &[Step]) -> Option<Check> {
     let baseline = baseline.saturating_sub(shorter.sum());
     // Two clocks of 50 microseconds each and a twentieth for what the host adds.
     let limit = ms(baseline) * 0.95 - 0.1;
-    Some(Check::at_least("baseline_rtt_is_lowest", ms(lowest), limit, "ms"))
+    Some(Check::at_least(Code::BaselineRttIsLowest, ms(lowest), limit, "ms"))
 }
 
 fn tcp_steps(steps: &[Step]) -> impl Iterator<Item = (usize, &TcpStep)> {
@@ -138,7 +139,7 @@ fn beyond(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
     let is_bound = limit.source == Source::Measured && limit.kind != LimitKind::Policer;
     let most = BEYOND_IDEAL_PERCENT_MAX * step.part_of_ideal(step.judged.possible_l4);
     (is_bound && least > most).then(|| Reason {
-        code: "throughput_beyond_ideal",
+        code: Code::ThroughputBeyondIdeal,
         text: format!(
             "{}: {} where the bottleneck that was measured allows {} ({:.1} %): it is not what was \
              measured; test again, or give the rate with --cir",
@@ -166,13 +167,13 @@ pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
 
 fn broken(check: &Check) -> Reason {
     let what = match check.name {
-        "tester_drops" => "the tester itself dropped packets",
-        "frames_unsent" => "the tester could not send as planned",
-        "emulation_lateness" => {
+        Code::TesterDrops => "the tester itself dropped packets",
+        Code::FramesUnsent => "the tester could not send as planned",
+        Code::EmulationLateness => {
             "the host kept the emulated network from letting packets go in time, and too little was \
              carried"
         }
-        "tester_stall" => "the host kept the tester from running",
+        Code::TesterStall => "the host kept the tester from running",
         _ => "a lower round trip was seen under load than on the idle path",
     };
     check.as_reason(what)
@@ -202,13 +203,13 @@ fn failures(
         && efficiency < least
     {
         let text = format!("{}: TCP efficiency {efficiency:.2} %, {least} % asked", named(step));
-        reasons.push(Reason { code: "efficiency_low", text, step: Some(place) });
+        reasons.push(Reason { code: Code::EfficiencyLow, text, step: Some(place) });
     }
     if let (Some(most), Some(delay)) = (thresholds.buffer_delay_percent, step.buffer_delay_percent)
         && delay > most
     {
         let text = format!("{}: buffer delay {delay:.1} %, at most {most} % asked", named(step));
-        reasons.push(Reason { code: "buffer_delay_high", text, step: Some(place) });
+        reasons.push(Reason { code: Code::BufferDelayHigh, text, step: Some(place) });
     }
     reasons
 }
@@ -252,15 +253,15 @@ fn undecided(plan: &Plan, place: usize, step: &TcpStep) -> Option<Reason> {
             "all that is known of the bottleneck is that it allows {least} at least: give its rate \
              (--cir)"
         );
-        ("bottleneck_uncertain", why)
+        (Code::BottleneckUncertain, why)
     } else if step.judged.windows_l4 < step.ideal_l4.scaled(asked) {
         let most = mbps(step.judged.windows_l4);
         let why =
             format!("these windows carry {most} at most: larger ones would decide (--window)");
-        ("windows_too_small", why)
+        (Code::WindowsTooSmall, why)
     } else {
         let longer = step.judged.settles_in.max(step.transfer * 4).as_secs_f64();
-        ("trial_too_short", format!("a longer trial would decide (--duration {longer:.0}s)"))
+        (Code::TrialTooShort, format!("a longer trial would decide (--duration {longer:.0}s)"))
     };
     Some(Reason { code, text: format!("{}: {why}", share(thresholds, step)), step: Some(place) })
 }
@@ -277,17 +278,17 @@ fn too_slow(
     let waits = limit.is_none_or(|limit| limit.kind != LimitKind::Policer);
     let delayed = waits && waits_beyond(step, steps);
     let (code, cause) = if step.good_bytes == 0 {
-        ("throughput_none", String::from("nothing arrived in the steady time"))
+        (Code::ThroughputNone, String::from("nothing arrived in the steady time"))
     } else if let Some(limit) = limit.filter(|_| is_less_than_sold(thresholds, step)) {
-        ("bottleneck_below_sold", below_sold(limit))
+        (Code::BottleneckBelowSold, below_sold(limit))
     } else if lossy {
-        ("throughput_low_retransmissions", lost(step, limit))
+        (Code::ThroughputLowRetransmissions, lost(step, limit))
     } else if delayed {
-        ("throughput_low_delay", queued(step))
+        (Code::ThroughputLowDelay, queued(step))
     } else {
         let text = "nothing was retransmitted, and the round trip is no longer than the windows make \
                     it: look at the hosts and at middleboxes";
-        ("throughput_low_unexplained", text.to_string())
+        (Code::ThroughputLowUnexplained, text.to_string())
     };
     let text = format!("{}: {cause}", share(thresholds, step));
     Reason { code, text, step: Some(place) }
@@ -394,14 +395,14 @@ fn carried(plan: &Plan, judged: &[(usize, &TcpStep)]) -> Option<Reason> {
         measure(least),
         least.share_percent() / of,
     );
-    Some(Reason { code: "throughput_met", text, step: Some(*place) })
+    Some(Reason { code: Code::ThroughputMet, text, step: Some(*place) })
 }
 
 /// What the user should know whatever the verdict.
 fn remarks(steps: &[Step]) -> Vec<Reason> {
     let remark = |(place, step): (usize, &Step)| match step {
         Step::PathMtu(mtu) if mtu.black_hole => Some(Reason {
-            code: "mtu_black_hole",
+            code: Code::MtuBlackHole,
             text: format!(
                 "{}: packets above {} bytes vanish without an ICMP answer (a black hole)",
                 mtu.direction, mtu.mtu_bytes
@@ -409,7 +410,7 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             step: Some(place),
         }),
         Step::Bottleneck(limit) if limit.lost_at_any_rate() >= LOSS_MAX => Some(Reason {
-            code: "loss_too_high_for_tcp",
+            code: Code::LossTooHighForTcp,
             text: format!(
                 "{}: {:.1} % of the packets are lost at half the rate; with 5 % and more a TCP \
                  throughput means little",
@@ -419,7 +420,7 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             step: Some(place),
         }),
         Step::Bottleneck(limit) if limit.kind == LimitKind::NotReached => Some(Reason {
-            code: "bottleneck_not_reached",
+            code: Code::BottleneckNotReached,
             text: format!(
                 "{}: the tester could not send enough to reach the limit of the path, so throughput \
                  is shown and not judged; give what was sold with --cir",
@@ -428,7 +429,7 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
             step: Some(place),
         }),
         Step::Bottleneck(limit) if !limit.is_known() => Some(Reason {
-            code: "bottleneck_unknown",
+            code: Code::BottleneckUnknown,
             text: format!(
                 "{}: the rate of what limits the path could not be told, so throughput is shown and not \
                  judged; test again, or give what was sold with --cir",
@@ -468,7 +469,7 @@ fn walked_short(plan: &Plan, steps: &[Step]) -> Option<Reason> {
         mbps(least.throughput_l4),
         mbps(least.judged.assured_l4)
     );
-    Some(Reason { code: "walk_short", text, step: Some(place) })
+    Some(Reason { code: Code::WalkShort, text, step: Some(place) })
 }
 
 fn shows_the_queue(step: &TcpStep) -> bool {
@@ -494,7 +495,7 @@ fn deep_queue(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
         rtt.as_secs_f64() * 1e3,
         step.buffer_delay_grade()?
     );
-    Some(Reason { code: "deep_queue", text, step: Some(place) })
+    Some(Reason { code: Code::DeepQueue, text, step: Some(place) })
 }
 
 /// Which trial it was, as a person would say it.

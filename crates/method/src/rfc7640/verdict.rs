@@ -11,6 +11,7 @@ use super::{
     SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
 };
 use crate::bounds::Bounds;
+use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};
 use crate::{grouped, signed};
 
@@ -25,8 +26,8 @@ pub(super) fn checks(health: &Health) -> Vec<Check> {
     let dropped = 100.0 * health.dropped_packets as f64 / arrived.max(1) as f64;
     let spoilt = f64::from(health.spoilt_trials);
     Vec::from([
-        Check::at_most("tester_drops", dropped, TESTER_LOSS_PERCENT_MAX, "percent"),
-        Check::at_most("spoilt_trials", spoilt, 0.0, "trials"),
+        Check::at_most(Code::TesterDrops, dropped, TESTER_LOSS_PERCENT_MAX, "percent"),
+        Check::at_most(Code::SpoiltTrials, spoilt, 0.0, "trials"),
     ])
 }
 
@@ -123,7 +124,7 @@ fn unmeasured_of(step: &Step) -> Vec<String> {
 
 fn broken(check: &Check) -> Reason {
     let what = match check.name {
-        "tester_drops" => "the tester itself dropped packets",
+        Code::TesterDrops => "the tester itself dropped packets",
         _ => {
             "bursts were not sent as planned, or what came first of them came all at once, which no \
              shaper does but a host that stood still, although they were tried again"
@@ -133,7 +134,7 @@ fn broken(check: &Check) -> Reason {
 }
 
 /// Each with its code and its sentence.
-type Failures = Vec<(&'static str, String)>;
+type Failures = Vec<(Code, String)>;
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
 pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
@@ -172,7 +173,7 @@ fn of_policer(plan: &Plan, step: &PolicerStep) -> Failures {
         let what = if step.ebs_bytes > 0 { "CIR and EIR are together" } else { "the CIR is" };
         let asked = Rate::bps(step.cir_l2.as_bps() + step.eir_l2.as_bps());
         let wrong = wrong_rate(plan, &format!("{name}: {what}"), rate, asked);
-        failures.extend(wrong.map(|text| ("policer_rate_wrong", text)));
+        failures.extend(wrong.map(|text| (Code::PolicerRateWrong, text)));
     }
     failures
 }
@@ -193,7 +194,7 @@ fn policed(
              allow; {largest}",
             compliant.lost_frames, compliant.sent_frames
         );
-        failures.push(("compliant_burst_lost", text));
+        failures.push((Code::CompliantBurstLost, text));
     }
     let is_whole = |excess: &&Stateless| excess.whole_bursts * WHOLE_EXCESS_ONE_IN > excess.bursts;
     if let Some(excess) = excess.as_ref().filter(is_whole) {
@@ -204,7 +205,7 @@ fn policed(
             excess.bursts,
             grouped(excess.burst_bytes)
         );
-        failures.push(("excess_burst_passed", text));
+        failures.push((Code::ExcessBurstPassed, text));
     }
     failures
 }
@@ -228,7 +229,7 @@ fn of_queue(step: &QueueStep) -> Failures {
             grouped(step.queue_bytes),
             largest(step.hunt.bsa_bytes)
         );
-        failures.push(("queue_too_short", text));
+        failures.push((Code::QueueTooShort, text));
     }
     failures.extend(out_of_order(&name, step.stateless.out_of_order_frames));
     failures
@@ -246,7 +247,7 @@ fn of_scheduler(plan: &Plan, step: &SchedulerStep) -> Failures {
                 "{class_name}: {} of {} frames of the class that is served first were lost",
                 class.stateless.lost_frames, class.stateless.sent_frames
             );
-            failures.push(("first_class_lost", text));
+            failures.push((Code::FirstClassLost, text));
         }
         let share = class.share_percent.unwrap_or(0.0);
         if (share - class.expected_share_percent).abs() > plan.tolerance_percent {
@@ -254,7 +255,7 @@ fn of_scheduler(plan: &Plan, step: &SchedulerStep) -> Failures {
                 "{class_name}: {share:.1} % of what left, {:.1} % expected (within {} points)",
                 class.expected_share_percent, plan.tolerance_percent
             );
-            failures.push(("share_wrong", text));
+            failures.push((Code::ShareWrong, text));
         }
         failures.extend(out_of_order(&class_name, class.stateless.out_of_order_frames));
     }
@@ -291,19 +292,19 @@ impl Asked {
                 stateless.sent_frames,
                 grouped(stateless.burst_bytes)
             );
-            failures.push(("shaper_lost", text));
+            failures.push((Code::ShaperLost, text));
         }
         match trains.rate_l2 {
             None => {
                 let burst_bytes = grouped(stateless.burst_bytes);
                 let text =
                     format!("{name}: bursts of {burst_bytes} bytes came out as they went in");
-                failures.push(("not_shaped", text));
+                failures.push((Code::NotShaped, text));
             }
             Some(rate) => {
                 let rate = Bounds::exactly(rate.as_bps() as f64);
                 let wrong = wrong_rate(plan, &format!("{name}: shaped to"), &rate, self.rate_l2);
-                failures.extend(wrong.map(|text| ("shaper_rate_wrong", text)));
+                failures.extend(wrong.map(|text| (Code::ShaperRateWrong, text)));
             }
         }
         let limit_bytes = *at_once_bytes as f64 * (1.0 + plan.tolerance_percent / 100.0);
@@ -316,7 +317,7 @@ impl Asked {
                 grouped(bytes),
                 grouped(*at_once_bytes)
             );
-            failures.push(("shaper_burst_large", text));
+            failures.push((Code::ShaperBurstLarge, text));
         }
         failures.extend(out_of_order(name, stateless.out_of_order_frames));
         failures
@@ -360,9 +361,9 @@ fn of_capacity(plan: &Plan, step: &CapacityStep) -> Failures {
     step.classes.iter().flat_map(of_class).collect()
 }
 
-fn out_of_order(name: &str, frames: u64) -> Option<(&'static str, String)> {
+fn out_of_order(name: &str, frames: u64) -> Option<(Code, String)> {
     let text = || format!("{name}: {frames} frames came out of order");
-    (frames > 0).then(|| ("out_of_order", text()))
+    (frames > 0).then(|| (Code::OutOfOrder, text()))
 }
 
 fn passed((place, step): (usize, &Step)) -> Option<Reason> {
@@ -392,7 +393,7 @@ fn passed((place, step): (usize, &Step)) -> Option<Reason> {
             step.classes.len()
         ),
     };
-    Some(Reason { code: "as_configured", text, step: Some(place) })
+    Some(Reason { code: Code::AsConfigured, text, step: Some(place) })
 }
 
 //= rfc7640 6

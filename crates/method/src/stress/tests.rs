@@ -14,6 +14,7 @@ use fp_model::{
 };
 
 use super::*;
+use crate::reason::Code;
 use crate::verdict::Status;
 
 const fn s(seconds: u64) -> Duration {
@@ -95,13 +96,13 @@ fn judged(plan: &Plan, counted: ConnectionsReport) -> Report {
     judged_by(plan, Observation { flows, ..Observation::default() })
 }
 
-fn codes(report: &Report) -> Vec<&str> {
+fn codes(report: &Report) -> Vec<Code> {
     report.verdict.reasons.iter().map(|reason| reason.code).collect()
 }
 
-fn said(report: &Report, code: &str) -> String {
+fn said(report: &Report, code: Code) -> String {
     let reason = report.verdict.reasons.iter().find(|reason| reason.code == code);
-    reason.unwrap_or_else(|| panic!("no {code}: {:?}", report.verdict)).text.clone()
+    reason.unwrap_or_else(|| panic!("no {code:?}: {:?}", report.verdict)).text.clone()
 }
 
 fn only(report: &Report) -> &StressStep {
@@ -149,21 +150,23 @@ fn a_table_that_is_full_is_named_with_how_many_it_held() {
     assert_eq!(report.verdict.status, Status::Fail);
     assert_eq!(
         codes(&report),
-        ["target_missed", "limit_found", "connections_failed", "first_failure"]
+        [Code::TargetMissed, Code::LimitFound, Code::ConnectionsFailed, Code::FirstFailure]
     );
     let limit = Limit { active: 65_536, cause: Cause::NoAnswer };
     assert_eq!(only(&report).limit, Some(limit));
     let named = "new connections stopped being answered at 65536 active";
-    assert_eq!(said(&report, "limit_found"), named);
+    assert_eq!(said(&report, Code::LimitFound), named);
     assert_eq!(
-        said(&report, "target_missed"),
+        said(&report, Code::TargetMissed),
         "65536 of 100000 connections were open at once at most"
     );
     assert_eq!(
-        said(&report, "connections_failed"),
+        said(&report, Code::ConnectionsFailed),
         "30000 of 100000 connections failed (30.000 %, 0.1 % allowed): 30000 not answered"
     );
-    assert!(said(&report, "first_failure").contains("18.000 s after the start, with 65536 active"));
+    assert!(
+        said(&report, Code::FirstFailure).contains("18.000 s after the start, with 65536 active")
+    );
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn a_table_that_is_full_is_named_though_not_all_were_asked_for() {
 fn a_number_is_held_to_a_thousandth_of_it() {
     let held = |least, most| {
         let held = Some(HeldConnections { wanted: 100_000, least, most });
-        codes(&judged(&plan(), ConnectionsReport { held, ..whole() })).contains(&"not_held")
+        codes(&judged(&plan(), ConnectionsReport { held, ..whole() })).contains(&Code::NotHeld)
     };
     assert!(!held(99_900, 100_100));
     assert!(held(99_899, 100_000) && held(100_000, 100_101));
@@ -278,7 +281,7 @@ fn connections_that_carry_nothing_fail_by_what_they_were_to_do() {
         plan.load.mix = vec![ConnectionsShare { weight: 1, behaviour }];
         let report = judged(&plan, silent.clone());
         match what {
-            Some(what) => assert!(said(&report, "not_transferred").contains(what)),
+            Some(what) => assert!(said(&report, Code::NotTransferred).contains(what)),
             None => assert_eq!(report.verdict.status, Status::Pass),
         }
     }
@@ -297,7 +300,7 @@ fn what_was_never_asked_for_is_the_testers_fault() {
     assert_eq!(of(99_900).verdict.status, Status::Fail);
     let report = of(99_899);
     assert_eq!(report.verdict.status, Status::Invalid);
-    assert!(said(&report, "connections_unasked").contains("did not get to ask"));
+    assert!(said(&report, Code::ConnectionsUnasked).contains("did not get to ask"));
 }
 
 /// 300,000 packets to open, 300,000 to close and 150,684 segments of 1,460 bytes: 750 are a
@@ -326,7 +329,7 @@ fn payload_that_nobody_sent_spoils_the_run_and_a_wrong_checksum_does_not() {
     let spoilt = ConnectionsReport { bad_checksums: 12, ..whole() };
     let report = judged(&plan(), spoilt);
     assert_eq!(report.verdict.status, Status::Findings);
-    assert!(said(&report, "bad_checksums").starts_with("12 packets"));
+    assert!(said(&report, Code::BadChecksums).starts_with("12 packets"));
 }
 
 /// No connection was established, and none was to be.
@@ -337,7 +340,7 @@ fn a_handshake_that_nobody_made_is_none_that_was_short_enough() {
     let counted = ConnectionsReport { handshake: None, ..whole() };
     let report = judged(&plan, counted);
     assert_eq!(report.verdict.status, Status::Invalid);
-    assert!(said(&report, "criteria_not_measured").contains("--max-handshake"));
+    assert!(said(&report, Code::CriteriaNotMeasured).contains("--max-handshake"));
 }
 
 /// 100,000 were attempted.
@@ -345,7 +348,7 @@ fn a_handshake_that_nobody_made_is_none_that_was_short_enough() {
 fn more_connections_than_were_asked_for_are_none_of_this_network() {
     let report = judged(&plan(), ConnectionsReport { established: 100_001, ..whole() });
     assert_eq!(report.verdict.status, Status::Invalid);
-    assert_eq!(report.verdict.reasons[0].code, "counts_conserved");
+    assert_eq!(report.verdict.reasons[0].code, Code::CountsConserved);
 }
 
 #[test]
@@ -360,7 +363,7 @@ fn criteria_of_speed_are_judged_where_they_are_given() {
     plan.criteria.setup_rate_min = Some(20_001);
     plan.criteria.handshake_p99_max = Some(Duration::from_millis(30));
     let report = judged(&plan, counted.clone());
-    assert_eq!(codes(&report), ["setup_rate_low", "handshake_slow"]);
+    assert_eq!(codes(&report), [Code::SetupRateLow, Code::HandshakeSlow]);
 }
 
 /// At 10,000/s, 5 s and 10 s leave time for 150,000, and the first stage for 50,000.
@@ -412,15 +415,15 @@ fn a_trial_that_was_stopped_is_kept_and_passes_nothing() {
     let mut plan = plan();
     plan.criteria.setup_rate_min = Some(30_000);
     let report = judged(&plan, so_far.clone());
-    assert_eq!(codes(&report), ["stopped"]);
-    let text = said(&report, "stopped");
+    assert_eq!(codes(&report), [Code::Stopped]);
+    let text = said(&report, Code::Stopped);
     assert!(text.starts_with("stopped 2.000 s after the start, with 40000 connections"), "{text}");
     let step = only(&report);
     // 220,000,000 bytes in 4 s.
     assert_eq!((step.limit, step.throughput_l4), (None, Rate::mbps(440)));
     let failed = FailedConnections { refused: 60_000, ..FailedConnections::default() };
     let report = judged(&plan, ConnectionsReport { failed, attempted: 100_100, ..so_far });
-    assert_eq!(codes(&report), ["stopped", "limit_found", "connections_failed"]);
+    assert_eq!(codes(&report), [Code::Stopped, Code::LimitFound, Code::ConnectionsFailed]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use fp_model::{
 };
 
 use super::{Plan, Report, Step, StressStep};
+use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
 /// Of the connections that were to be asked for: as many as may be missing from the number held.
@@ -33,11 +34,11 @@ pub(super) fn checks(plan: &Plan, step: &StressStep, seen: &Observation) -> Vec<
     // Who was stopped had no time to ask for all, and who has found a limit has no more to ask.
     let was_to_ask = step.counted.stopped.is_none() && step.limit.is_none();
     let asked = was_to_ask
-        .then(|| Check::at_most("connections_unasked", unasked, UNASKED_PERCENT_MAX, "percent"));
+        .then(|| Check::at_most(Code::ConnectionsUnasked, unasked, UNASKED_PERCENT_MAX, "percent"));
     let others = [
-        Check::at_most("tester_drops", drops, TESTER_DROPS_PERCENT_MAX, "percent"),
-        Check::at_most("tester_stall", stall_ms, stall_ms_max, "ms"),
-        Check::at_most("corrupt_payload", corrupt, 0.0, "bytes"),
+        Check::at_most(Code::TesterDrops, drops, TESTER_DROPS_PERCENT_MAX, "percent"),
+        Check::at_most(Code::TesterStall, stall_ms, stall_ms_max, "ms"),
+        Check::at_most(Code::CorruptPayload, corrupt, 0.0, "bytes"),
     ];
     asked.into_iter().chain(others).collect()
 }
@@ -81,7 +82,7 @@ fn why_stopped(place: usize, stopped: StoppedConnections) -> Reason {
         stopped.at.as_secs_f64(),
         stopped.active
     );
-    Reason { code: "stopped", text, step: Some(place) }
+    Reason { code: Code::Stopped, text, step: Some(place) }
 }
 
 /// What was asked and no connection showed.
@@ -95,12 +96,12 @@ pub(super) fn unmeasured(plan: &Plan, report: &Report) -> Vec<String> {
 
 fn why_invalid(check: &Check) -> Reason {
     check.as_reason(match check.name {
-        "connections_unasked" => {
+        Code::ConnectionsUnasked => {
             "this end did not get to ask for all connections: give the ramp more time, or take a \
              faster host"
         }
-        "tester_drops" => "an end itself dropped packets: ask for fewer connections in a second",
-        "tester_stall" => "a host kept an end from running for longer than its peers wait",
+        Code::TesterDrops => "an end itself dropped packets: ask for fewer connections in a second",
+        Code::TesterStall => "a host kept an end from running for longer than its peers wait",
         _ => "payload arrived that was not sent, though its checksum is right",
     })
 }
@@ -113,10 +114,10 @@ pub(super) fn failures(plan: &Plan, place: usize, step: &StressStep) -> Vec<Reas
     if !step.is_reached() && !is_stopped {
         let (peak, target) = (step.counted.active_peak, step.connections_target);
         let text = format!("{peak} of {target} connections were open at once at most");
-        failures.push(reason("target_missed", text));
+        failures.push(reason(Code::TargetMissed, text));
     }
-    failures.extend(step.limit.map(|limit| reason("limit_found", format!("{limit}"))));
-    failures.extend(not_held(plan, step).map(|text| reason("not_held", text)));
+    failures.extend(step.limit.map(|limit| reason(Code::LimitFound, format!("{limit}"))));
+    failures.extend(not_held(plan, step).map(|text| reason(Code::NotHeld, text)));
     if step.failed_percent() > plan.criteria.failed_max_percent {
         let text = format!(
             "{} of {} connections failed ({:.3} %, {} % allowed): {}",
@@ -126,11 +127,11 @@ pub(super) fn failures(plan: &Plan, place: usize, step: &StressStep) -> Vec<Reas
             plan.criteria.failed_max_percent,
             by_cause(&step.counted.failed)
         );
-        failures.push(reason("connections_failed", text));
+        failures.push(reason(Code::ConnectionsFailed, text));
     }
     if !is_stopped {
         let silent = not_carried(plan, &step.counted);
-        failures.extend(silent.map(|text| reason("not_transferred", text)));
+        failures.extend(silent.map(|text| reason(Code::NotTransferred, text)));
     }
     let slow = too_slow(plan, &step.counted);
     failures.extend(slow.into_iter().map(|(code, text)| reason(code, text)));
@@ -190,14 +191,14 @@ fn not_carried(plan: &Plan, counted: &ConnectionsReport) -> Option<String> {
         .then(|| format!("connections were established and carried nothing: {}", said.join(", ")))
 }
 
-fn too_slow(plan: &Plan, counted: &ConnectionsReport) -> Vec<(&'static str, String)> {
+fn too_slow(plan: &Plan, counted: &ConnectionsReport) -> Vec<(Code, String)> {
     let mut found = Vec::new();
     let peak = counted.setup_rate_peak;
     if let Some(least) =
         plan.criteria.setup_rate_min.filter(|least| peak < *least && counted.stopped.is_none())
     {
         let text = format!("{peak} connections/s were set up at best, less than {least}");
-        found.push(("setup_rate_low", text));
+        found.push((Code::SetupRateLow, text));
     }
     let p99 = counted.handshake.map(|handshake| handshake.p99);
     if let (Some(most), Some(p99)) = (plan.criteria.handshake_p99_max, p99)
@@ -206,7 +207,7 @@ fn too_slow(plan: &Plan, counted: &ConnectionsReport) -> Vec<(&'static str, Stri
         let [p99, most] = [p99, most].map(|time| time.as_secs_f64() * 1e3);
         let text =
             format!("of 100 handshakes one took {p99:.3} ms or more, longer than {most:.3} ms");
-        found.push(("handshake_slow", text));
+        found.push((Code::HandshakeSlow, text));
     }
     found
 }
@@ -223,14 +224,14 @@ fn remarks(place: usize, step: &StressStep) -> Vec<Reason> {
             first.active,
             by_cause(&counted.failed)
         );
-        reason("first_failure", text)
+        reason(Code::FirstFailure, text)
     }));
     if counted.bad_checksums > 0 {
         let text = format!(
             "{} packets arrived with wrong checksums and were retransmitted",
             counted.bad_checksums
         );
-        found.push(reason("bad_checksums", text));
+        found.push(reason(Code::BadChecksums, text));
     }
     found
 }

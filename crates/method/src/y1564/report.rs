@@ -10,6 +10,7 @@ use fp_model::{Direction, Dscp, Rate, Sample};
 
 use super::availability::Availability;
 use crate::path::BaselineRtt;
+use crate::reason::Code;
 use crate::verdict::{self, Status};
 
 /// The steps in the order they ran, and what follows from them.
@@ -196,17 +197,17 @@ pub enum Shortfall {
 
 impl Shortfall {
     /// Its name in documents.
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         match self {
-            Self::NothingArrived => "nothing_arrived",
-            Self::IrLow { .. } => "ir_low",
-            Self::IrHigh { .. } => "ir_high",
-            Self::Flr { .. } => "flr_exceeded",
-            Self::Ftd { .. } => "ftd_exceeded",
-            Self::Fdv { .. } => "fdv_exceeded",
-            Self::Availability { .. } => "availability_low",
-            Self::Dscp { .. } => "dscp_remarked",
-            Self::Throughput { .. } => "throughput_low",
+            Self::NothingArrived => Code::NothingArrived,
+            Self::IrLow { .. } => Code::IrLow,
+            Self::IrHigh { .. } => Code::IrHigh,
+            Self::Flr { .. } => Code::FlrExceeded,
+            Self::Ftd { .. } => Code::FtdExceeded,
+            Self::Fdv { .. } => Code::FdvExceeded,
+            Self::Availability { .. } => Code::AvailabilityLow,
+            Self::Dscp { .. } => Code::DscpRemarked,
+            Self::Throughput { .. } => Code::ThroughputLow,
         }
     }
 }

@@ -9,6 +9,7 @@ use fp_model::Abort;
 
 use super::plan::{PERFORMANCE_DEFAULT, Plan, Service, Traffic};
 use super::report::{Figures, Ftd, Measured, Report, ServiceStep, Shortfall, Step, Tester};
+use crate::reason::Code;
 use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};
 
@@ -18,8 +19,8 @@ pub(super) fn checks(steps: &[Step]) -> Vec<Check> {
     let unsent = tested().map(|step| step.tester.unsent_percent).fold(0.0, f64::max);
     let explained = tested().filter(|step| is_explained(step)).count() as f64;
     Vec::from([
-        Check::at_most("frames_unsent", unsent, LOST_PERCENT_MAX, "percent"),
-        Check::at_most("steps_spoilt_by_tester", explained, 0.0, "steps"),
+        Check::at_most(Code::FramesUnsent, unsent, LOST_PERCENT_MAX, "percent"),
+        Check::at_most(Code::StepsSpoiltByTester, explained, 0.0, "steps"),
     ])
 }
 
@@ -63,7 +64,7 @@ fn summary(plan: &Plan, steps: &[Step], status: Status) -> Option<Reason> {
                 1 => String::from("the service met its criteria in every step"),
                 _ => format!("all {count} services met their criteria in every step"),
             };
-            Some(Reason { code: "services_met", text, step: None })
+            Some(Reason { code: Code::ServicesMet, text, step: None })
         }
         Status::Fail => {
             let failed: Vec<&str> = plan
@@ -74,7 +75,7 @@ fn summary(plan: &Plan, steps: &[Step], status: Status) -> Option<Reason> {
                 .collect();
             let text =
                 format!("{} of {count} services failed: {}", failed.len(), failed.join(", "));
-            Some(Reason { code: "services_failed", text, step: None })
+            Some(Reason { code: Code::ServicesFailed, text, step: None })
         }
         Status::Findings
         | Status::Inconclusive
@@ -104,7 +105,7 @@ fn failures(steps: &[Step], place: usize, step: &ServiceStep) -> Vec<Reason> {
                     format!("{named}: {why} in each of {tries} trials; this step says nothing")
                 }
             };
-            Vec::from([reason("step_invalid", text)])
+            Vec::from([reason(Code::StepInvalid, text)])
         }
         Status::Pass | Status::Findings | Status::Inconclusive | Status::Info | Status::Aborted => {
             Vec::new()
@@ -204,7 +205,7 @@ fn remarks(service: &Service, steps: &[Step]) -> Vec<Reason> {
     {
         let sent = judged.sent_frames;
         remark(
-            "flr_not_shown",
+            Code::FlrNotShown,
             format!(
                 "{name}: {sent} frames without loss show a frame loss ratio below {:.4} % (95 % \
                  confidence), not the {} % of the criteria: test longer to show it",
@@ -226,11 +227,11 @@ fn remarks(service: &Service, steps: &[Step]) -> Vec<Reason> {
             ms(ftd.mean),
             ms(most)
         );
-        remark("ftd_vague", text);
+        remark(Code::FtdVague, text);
     }
     if service.dscp_received.is_some() && mine().all(|judged| judged.dscp_received.is_empty()) {
         let text = format!("{name}: the receiver cannot see with which DSCP frames arrive");
-        remark("dscp_unknown", text);
+        remark(Code::DscpUnknown, text);
     }
     remarks
 }

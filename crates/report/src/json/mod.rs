@@ -115,21 +115,21 @@ fn add(fields: &mut Value, more: Value) {
 }
 
 fn reason(reason: &Reason) -> Value {
-    json!({"code": reason.code, "text": reason.text, "step": reason.step})
+    json!({"code": reason.code.word(), "text": reason.text, "step": reason.step})
 }
 
 fn event(event: &verdict::Event) -> Value {
     json!({
         "at_s": event.at.map(|at| at.as_secs_f64()),
         "trial": event.trial,
-        "code": event.code,
+        "code": event.code.word(),
         "lasts_s": event.lasts.map(|lasts| lasts.as_secs_f64()),
     })
 }
 
 fn check(check: &Check) -> Value {
     json!({
-        "name": check.name,
+        "name": check.name.word(),
         "ok": check.ok,
         "value": check.value,
         "limit": check.limit,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fp_method::reason::Code;
 use serde_json::{Map, Value, json};
 
 use super::{SCHEMA, StepFields, step_fields};
@@ -127,7 +128,21 @@ pub fn result_schema() -> Value {
                 "items": {"type": "object", "required": ["trial", "observation"]},
             },
         },
+        "$defs": {"code": codes()},
     })
+}
+
+/// Every reason, with what it says and what its reader can do.
+fn codes() -> Value {
+    let code = |code: Code| {
+        let title = match (code.is_finding(), code.is_check()) {
+            (true, _) => "finding",
+            (false, true) => "self-check",
+            (false, false) => "reason",
+        };
+        json!({"const": code.word(), "title": title, "description": code.about().join("\n")})
+    };
+    json!({"oneOf": Code::all().map(code).collect::<Vec<_>>()})
 }
 
 fn event() -> Value {
@@ -138,7 +153,7 @@ fn event() -> Value {
         "properties": {
             "at_s": seconds(),
             "trial": {"type": "string"},
-            "code": {"type": "string"},
+            "code": {"$ref": "#/$defs/code"},
             "lasts_s": seconds(),
         },
     })
@@ -156,7 +171,7 @@ fn verdict() -> Value {
                 "type": "object",
                 "required": ["code", "text", "step"],
                 "properties": {
-                    "code": {"type": "string"},
+                    "code": {"$ref": "#/$defs/code"},
                     "text": {"type": "string"},
                     "step": {
                         "description": "Place among the steps, counted from 0",
@@ -179,7 +194,7 @@ fn validity() -> Value {
                 "type": "object",
                 "required": ["name", "ok", "value", "limit", "unit"],
                 "properties": {
-                    "name": {"type": "string"},
+                    "name": {"$ref": "#/$defs/code"},
                     "ok": {"type": "boolean"},
                     "value": {"type": ["number", "null"]},
                     "limit": {"type": ["number", "null"]},

@@ -55,7 +55,7 @@ fn service(name: &str, step: &ServiceStep) -> Value {
 }
 
 fn shortfall(shortfall: &Shortfall) -> Value {
-    json!({"code": shortfall.code(), "text": shortfall.to_string()})
+    json!({"code": shortfall.code().word(), "text": shortfall.to_string()})
 }
 
 fn figures(figures: &Figures) -> Map<String, Value> {

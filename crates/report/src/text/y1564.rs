@@ -85,7 +85,7 @@ fn cells_of_tcp(tcp: &TcpFigures) -> [String; 4] {
 
 /// Which criteria a step missed.
 fn missed(out: &mut String, step: &ServiceStep) {
-    let codes = step.shortfalls.iter().map(|shortfall| shortfall.code().replace('_', " "));
+    let codes = step.shortfalls.iter().map(|shortfall| shortfall.code().word().replace('_', " "));
     let codes: Vec<_> = codes.collect();
     if !codes.is_empty() {
         line(out, &format!("{:22}{}", "", codes.join(", ")));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use fp_method::reason::Code;
 use fp_method::verdict::Status;
 use fp_net::sim::{ClockTrouble, HostTrouble, Intake, Part, Stops, Trouble};
 
@@ -171,7 +172,7 @@ fn all() -> impl Iterator<Item = Fault> {
 }
 
 fn is_broken(outcome: &Outcome, name: &str) -> bool {
-    outcome.checks.iter().any(|check| check.name == name && !check.ok)
+    outcome.checks.iter().any(|check| check.name.word() == name && !check.ok)
 }
 
 #[test]
@@ -201,7 +202,13 @@ fn names_of_checks(method: &str) -> BTreeSet<String> {
     let source = fs::read_to_string(&file).unwrap();
     let makers = ["Check::at_most(", "Check::at_least("];
     let after = makers.iter().flat_map(|maker| source.split(maker).skip(1));
-    after.map(|text| text.split('"').nth(1).unwrap().to_owned()).collect()
+    let code = |text: &str| {
+        let name = text.split("Code::").nth(1).unwrap().split(',').next().unwrap();
+        let code = Code::all().find(|code| format!("{code:?}") == name).unwrap();
+        assert!(code.is_check(), "{name}");
+        code.word().to_owned()
+    };
+    after.map(code).collect()
 }
 
 #[test]

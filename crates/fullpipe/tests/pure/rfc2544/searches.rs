@@ -99,7 +99,8 @@ fn a_network_that_loses_at_any_rate_has_no_throughput_and_the_report_says_so() {
     for search in [SearchKind::Binary, SearchKind::Fast, SearchKind::Mlr] {
         let report = run(&Plan { search, ..throughput(64) }, &lossy(0.2));
         assert_eq!(throughputs(&report)[0].found, None);
-        let codes: Vec<_> = report.verdict.reasons.iter().map(|reason| reason.code).collect();
+        let codes: Vec<_> =
+            report.verdict.reasons.iter().map(|reason| reason.code.word()).collect();
         assert_eq!(codes, ["no_rate_passed"]);
     }
 }

@@ -58,7 +58,7 @@ fn expect_sound(report: &Report, network: &str) {
         assert!(step.ideal_l4 > Rate::ZERO, "{network}: {step:?}");
         assert!(step.share_percent() <= 105.0, "{network}: {} {step:?}", step.share_percent());
     }
-    let codes: Vec<_> = report.verdict.reasons.iter().map(|reason| reason.code).collect();
+    let codes: Vec<_> = report.verdict.reasons.iter().map(|reason| reason.code.word()).collect();
     assert_eq!(report.verdict.status, Status::Pass, "{network}: {:?}", report.verdict.reasons);
     assert!(!codes.contains(&"deep_queue"), "{network}");
 }

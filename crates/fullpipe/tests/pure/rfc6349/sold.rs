@@ -115,7 +115,7 @@ fn a_path_of_less_than_was_sold_fails_for_that_reason() {
             let report = tested(&link, Some((70_000, Layer::L2)));
             let reasons = &report.verdict.reasons;
             assert_eq!(report.verdict.status, Status::Fail, "{rtt_us} us: {reasons:?}");
-            let codes: Vec<_> = reasons.iter().map(|reason| reason.code).collect();
+            let codes: Vec<_> = reasons.iter().map(|reason| reason.code.word()).collect();
             assert!(codes.contains(&"bottleneck_below_sold"), "{rtt_us} us: {reasons:?}");
         }
     }

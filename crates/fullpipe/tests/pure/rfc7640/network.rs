@@ -104,7 +104,7 @@ pub(crate) fn simulate(path: &PathSpec, plan: &Plan) -> Report {
 }
 
 pub(crate) fn codes(report: &Report) -> Vec<&'static str> {
-    report.verdict.reasons.iter().map(|reason| reason.code).collect()
+    report.verdict.reasons.iter().map(|reason| reason.code.word()).collect()
 }
 
 /// The step of the only test of a run.

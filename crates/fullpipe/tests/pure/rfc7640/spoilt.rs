@@ -51,7 +51,7 @@ fn a_trial_that_is_spoilt_six_times_makes_the_run_invalid() {
     assert_eq!((report.verdict.status, trials), (Status::Invalid, 6));
     let broken: Vec<_> = report.checks.iter().filter(|check| !check.ok).collect();
     assert_eq!(
-        broken.iter().map(|check| check.name).collect::<Vec<_>>(),
+        broken.iter().map(|check| check.name.word()).collect::<Vec<_>>(),
         ["tester_drops", "spoilt_trials"]
     );
 }
@@ -133,7 +133,7 @@ fn a_host_that_stands_still_makes_no_bucket_of_a_shaper_deeper() {
 fn a_host_that_stands_still_in_every_trial_makes_the_run_invalid_and_not_failed() {
     let report = run_paused(32_000, PAUSES[2], u32::MAX);
     assert_eq!(report.verdict.status, Status::Invalid, "{:?}", report.verdict);
-    assert_eq!(report.checks.iter().find(|check| !check.ok).unwrap().name, "spoilt_trials");
+    assert_eq!(report.checks.iter().find(|check| !check.ok).unwrap().name.word(), "spoilt_trials");
 }
 
 #[test]

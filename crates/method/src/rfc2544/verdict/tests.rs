@@ -6,6 +6,7 @@ use fp_model::{Direction, Family, Layer, LayeredRate, ProbedBy, Rate};
 
 use super::*;
 use crate::path::PathMtu;
+use crate::reason::Code;
 use crate::rfc2544::{
     BackToBack, BurstFigures, FrameLoss, FrameRate, Latency, LeastThroughput, Recovery, TrialRow,
     Way,
@@ -183,7 +184,7 @@ fn what_may_be_as_much_as_was_asked_is_left_open_unless_something_else_failed() 
     let verdict = judged(Vec::from([open_up_to(80)]));
     assert_eq!(verdict.status, Status::Inconclusive);
     let [reason] = &verdict.reasons[..] else { panic!("{verdict:?}") };
-    assert_eq!(reason.code, "throughput_open");
+    assert_eq!(reason.code, Code::ThroughputOpen);
     for part in ["between 79.00 % of the line and 80.00 %", "at least 80.00 %", "--trial"] {
         assert!(reason.text.contains(part), "{part}: {}", reason.text);
     }
@@ -214,7 +215,8 @@ fn the_verdict_finds_fault_with_those_steps_that_do_not_meet_what_was_asked() {
     let report = Report { steps, ..Report::default() };
     let verdict = judge(&plan, &report, None);
     // What the user should know whatever the verdict is no fault.
-    let is_fault = |reason: &&Reason| !["mtu_black_hole", "no_rate_passed"].contains(&reason.code);
+    let is_fault =
+        |reason: &&Reason| ![Code::MtuBlackHole, Code::NoRatePassed].contains(&reason.code);
     let faults: BTreeSet<Option<usize>> =
         verdict.reasons.iter().filter(is_fault).map(|reason| reason.step).collect();
     assert_eq!((verdict.status, faults), (Status::Fail, missed));

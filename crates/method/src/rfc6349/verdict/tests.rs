@@ -11,6 +11,7 @@ use fp_model::{
 use super::*;
 use crate::bounds::{Bounds, Loss};
 use crate::path::{BaselineRtt, PathMtu};
+use crate::reason::Code;
 use crate::rfc6349::{Connection, Judged, Settled};
 
 const RTT: Duration = Duration::from_millis(50);
@@ -94,18 +95,18 @@ fn judged(plan: &Plan, limit: Bottleneck, tcp: TcpStep, health: &Health) -> Verd
 }
 
 /// The status and the codes behind a policer, with a tester that has nothing against itself.
-fn said(tcp: TcpStep) -> (Status, Vec<&'static str>) {
+fn said(tcp: TcpStep) -> (Status, Vec<Code>) {
     let verdict = judged(&plan(), limit(LimitKind::Policer), tcp, &Health::default());
     (verdict.status, verdict.reasons.iter().map(|reason| reason.code).collect())
 }
 
-fn failed(code: &'static str) -> (Status, Vec<&'static str>) {
+fn failed(code: Code) -> (Status, Vec<Code>) {
     (Status::Fail, Vec::from([code]))
 }
 
 #[test]
 fn what_carries_the_share_that_was_asked_passes() {
-    assert_eq!(said(tcp(95.0)), (Status::Pass, Vec::from(["throughput_met"])));
+    assert_eq!(said(tcp(95.0)), (Status::Pass, Vec::from([Code::ThroughputMet])));
     assert_eq!(said(tcp(94.9)).0, Status::Fail);
 }
 
@@ -120,7 +121,7 @@ fn baseline(min: Duration, mean: Duration) -> Step {
 }
 
 /// Over a line, after probes whose round trips are those of `idle`.
-fn said_of_a_line(tcp: TcpStep, idle: Step) -> Vec<&'static str> {
+fn said_of_a_line(tcp: TcpStep, idle: Step) -> Vec<Code> {
     let steps = [idle, Step::Bottleneck(limit(LimitKind::Queue)), Step::Tcp(tcp)];
     let verdict = judge(&plan(), &steps, &[], None);
     verdict.reasons.iter().map(|reason| reason.code).collect()
@@ -129,17 +130,20 @@ fn said_of_a_line(tcp: TcpStep, idle: Step) -> Vec<&'static str> {
 /// The windows take 256,000 × 8 / 38 Mbit/s = 53.9 ms to go round a full line.
 #[test]
 fn a_bad_transfer_time_is_told_from_by_what_was_seen_of_it() {
-    assert_eq!(said(lossy(tcp(50.0))), failed("throughput_low_retransmissions"));
-    assert_eq!(said(tcp(50.0)), failed("throughput_low_unexplained"));
+    assert_eq!(said(lossy(tcp(50.0))), failed(Code::ThroughputLowRetransmissions));
+    assert_eq!(said(tcp(50.0)), failed(Code::ThroughputLowUnexplained));
     let none = TcpStep { good_bytes: 0, ..tcp(0.0) };
-    assert_eq!(said(none), failed("throughput_none"));
+    assert_eq!(said(none), failed(Code::ThroughputNone));
     let ms = Duration::from_millis;
     let late = |rtt| TcpStep { rtt_mean: Some(ms(rtt)), ..tcp(50.0) };
     let idle = || baseline(ms(50), ms(50));
-    assert_eq!(said_of_a_line(late(90), idle()), ["throughput_low_delay"]);
-    assert_eq!(said_of_a_line(late(53), idle()), ["throughput_low_unexplained"]);
+    assert_eq!(said_of_a_line(late(90), idle()), [Code::ThroughputLowDelay]);
+    assert_eq!(said_of_a_line(late(53), idle()), [Code::ThroughputLowUnexplained]);
     // Round trips that vary from 50 to 90 ms by themselves are no queue.
-    assert_eq!(said_of_a_line(late(90), baseline(ms(50), ms(70))), ["throughput_low_unexplained"]);
+    assert_eq!(
+        said_of_a_line(late(90), baseline(ms(50), ms(70))),
+        [Code::ThroughputLowUnexplained]
+    );
     // Nor does anything wait in a policer.
     let verdict = judge(
         &plan(),
@@ -147,7 +151,7 @@ fn a_bad_transfer_time_is_told_from_by_what_was_seen_of_it() {
         &[],
         None,
     );
-    assert_eq!(verdict.reasons[0].code, "throughput_low_unexplained");
+    assert_eq!(verdict.reasons[0].code, Code::ThroughputLowUnexplained);
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn what_its_interval_does_not_decide_is_inconclusive() {
         step
     };
     assert_eq!(said(with(96.0, 0.9)).0, Status::Pass);
-    assert_eq!(said(with(96.0, 1.1)), (Status::Inconclusive, Vec::from(["trial_too_short"])));
+    assert_eq!(said(with(96.0, 1.1)), (Status::Inconclusive, Vec::from([Code::TrialTooShort])));
     assert_eq!(said(with(94.0, 1.1)).0, Status::Inconclusive);
     assert_eq!(said(with(94.0, 0.9)).0, Status::Fail);
     let mut unknown = tcp(96.0);
@@ -175,7 +179,7 @@ fn what_is_not_known_of_the_bottleneck_fails_no_path() {
         said(step)
     };
     // Of 36 Mbit/s 95 % are 90 % of 38.
-    let uncertain = (Status::Inconclusive, Vec::from(["bottleneck_uncertain"]));
+    let uncertain = (Status::Inconclusive, Vec::from([Code::BottleneckUncertain]));
     assert_eq!(with(90.1, None), uncertain);
     assert_eq!(with(89.9, None).0, Status::Fail);
     assert_eq!(with(90.1, Some(Rate::mbps(38))).0, Status::Fail);
@@ -206,7 +210,7 @@ fn windows_that_cannot_carry_what_was_asked_say_nothing_of_a_path_that_carries_t
         step.judged.assured_l4 = Rate::mbps(20);
         said(step)
     };
-    let too_small = (Status::Inconclusive, Vec::from(["windows_too_small"]));
+    let too_small = (Status::Inconclusive, Vec::from([Code::WindowsTooSmall]));
     assert_eq!(with(tcp(52.0)), too_small);
     // A longer round trip under load.
     assert_eq!(with(tcp(40.0)), too_small);
@@ -253,7 +257,7 @@ fn efficiency_and_buffer_delay_are_judged_where_a_limit_was_asked_for() {
     let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code).collect();
     assert_eq!(
         (verdict.status, codes),
-        (Status::Fail, Vec::from(["efficiency_low", "buffer_delay_high"]))
+        (Status::Fail, Vec::from([Code::EfficiencyLow, Code::BufferDelayHigh]))
     );
 }
 
@@ -277,31 +281,31 @@ fn both_directions_at_once_are_asked_for_what_waiting_acknowledgements_leave() {
 fn a_path_that_carries_more_than_the_tester_sends_is_not_judged() {
     let verdict = judged(&plan(), limit(LimitKind::NotReached), tcp(10.0), &Health::default());
     assert_eq!(verdict.status, Status::Info);
-    assert_eq!(verdict.reasons[0].code, "bottleneck_not_reached");
+    assert_eq!(verdict.reasons[0].code, Code::BottleneckNotReached);
 }
 
 #[test]
 fn what_the_tester_has_against_itself_makes_a_run_invalid() {
-    let health = |code: &str| {
+    let health = |code: Code| {
         let mut health =
             Health { frames_planned: 1000, frames_received: 1000, ..Health::default() };
         match code {
             // 11 of 1011 are 1.09 %, 11 of 1000 1.1 %: more than one.
-            "tester_drops" => health.frames_dropped = 11,
-            "frames_unsent" => health.frames_unsent = 11,
-            "tester_stall" => health.longest_stall = Duration::from_millis(501),
-            other => panic!("nothing is known of {other}"),
+            Code::TesterDrops => health.frames_dropped = 11,
+            Code::FramesUnsent => health.frames_unsent = 11,
+            Code::TesterStall => health.longest_stall = Duration::from_millis(501),
+            other => panic!("nothing is known of {other:?}"),
         }
         health
     };
-    for code in ["tester_drops", "frames_unsent", "tester_stall"] {
+    for code in [Code::TesterDrops, Code::FramesUnsent, Code::TesterStall] {
         let verdict = judged(&plan(), limit(LimitKind::Policer), tcp(50.0), &health(code));
         assert_eq!((verdict.status, verdict.reasons[0].code), (Status::Invalid, code));
     }
     // In a trial of two days looks are two seconds apart, and say nothing of one stall.
     let mut coarse = tcp(100.0);
     coarse.series[0].lasts = Duration::from_secs(48 * 3600);
-    let verdict = judged(&plan(), limit(LimitKind::Policer), coarse, &health("tester_stall"));
+    let verdict = judged(&plan(), limit(LimitKind::Policer), coarse, &health(Code::TesterStall));
     assert_eq!(verdict.status, Status::Pass);
 }
 
@@ -312,8 +316,8 @@ fn one_frame_in_a_hundred_may_be_left_out_and_no_more() {
         let verdict = judged(&plan(), limit(LimitKind::Policer), tcp(100.0), &health);
         verdict.reasons.iter().map(|reason| reason.code).collect::<Vec<_>>()
     };
-    assert_eq!(codes(11), ["frames_unsent", "throughput_met"]);
-    assert_eq!(codes(5), ["throughput_met"], "half a percent is within the limit");
+    assert_eq!(codes(11), [Code::FramesUnsent, Code::ThroughputMet]);
+    assert_eq!(codes(5), [Code::ThroughputMet], "half a percent is within the limit");
 }
 
 #[test]
@@ -329,7 +333,7 @@ fn more_than_the_ideal_says_that_the_bottleneck_is_another_unless_a_bucket_forgi
 fn a_round_trip_below_the_baseline_says_that_it_was_none() {
     let ok = |rtt| {
         let all = checks(&[baseline(rtt, rtt), Step::Tcp(tcp(100.0))], &Health::default());
-        all.iter().find(|check| check.name == "baseline_rtt_is_lowest").unwrap().ok
+        all.iter().find(|check| check.name == Code::BaselineRttIsLowest).unwrap().ok
     };
     // 50 ms were seen: 5 % and 0.1 ms below a baseline of 52 ms that is 49.3 ms, of 53 ms 50.25 ms.
     assert!(ok(Duration::from_millis(52)));
@@ -361,10 +365,10 @@ fn whatever_the_verdict_the_path_is_remarked_on() {
         codes.collect::<Vec<_>>()
     };
     let mut codes = Vec::from([
-        ("throughput_met", Some(3)),
-        ("mtu_black_hole", Some(0)),
-        ("loss_too_high_for_tcp", Some(1)),
-        ("deep_queue", Some(3)),
+        (Code::ThroughputMet, Some(3)),
+        (Code::MtuBlackHole, Some(0)),
+        (Code::LossTooHighForTcp, Some(1)),
+        (Code::DeepQueue, Some(3)),
     ]);
     assert_eq!(said(deep.clone()), codes);
     // 25 ms there and 100 ms in the queue are less than the 150 ms of G.114.
@@ -373,7 +377,7 @@ fn whatever_the_verdict_the_path_is_remarked_on() {
 }
 
 /// What the user should know whatever the verdict.
-const REMARKS: [&str; 3] = ["throughput_met", "bottleneck_not_reached", "deep_queue"];
+const REMARKS: [Code; 3] = [Code::ThroughputMet, Code::BottleneckNotReached, Code::DeepQueue];
 
 /// The places of the steps that do not meet what was asked, which are those that the verdict finds
 /// fault with.
@@ -427,5 +431,5 @@ fn a_run_that_was_broken_off_has_no_verdict_but_says_what_is_known() {
     let verdict = judge(&plan(), &steps, &[], Some(&lost));
     let codes: Vec<_> = verdict.reasons.iter().map(|reason| reason.code).collect();
     assert_eq!(verdict.status, Status::Aborted);
-    assert_eq!(codes, ["far_end_lost", "throughput_low_unexplained"]);
+    assert_eq!(codes, [Code::FarEndLost, Code::ThroughputLowUnexplained]);
 }
