@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::transfers::path_mtu;
+use super::transfers::{hidden, path_mtu};
 use super::{
     Figure, Right, Said, State, compared, direction_of, lost_at_any_rate, number, steps, text,
 };
@@ -119,11 +119,20 @@ fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
     let queues = way.kinds.iter().any(|kind| *kind != Kind::Policer);
     let kind = format!("a queue said, {:?} true", way.kinds);
     let kind = Figure::of("kind", queues, kind);
+    let frame_bytes = f64::from(way.frame_bytes);
+    let offset = number(step, "charged_offset_bytes");
+    // What is not known is not used.
+    let costs = frame_bytes + offset.unwrap_or(0.0);
+    let frames_s = Said::of(step, "rate_bps").map(|said| said.scaled(1.0 / (8.0 * costs)));
+    if let Some(bucket) = hidden(way, step) {
+        let text = "a queue said that carried no more than the bucket behind it passes";
+        let right = Right { to: bucket.fed_frames_s, ..Right::within(way.frames_s, way.right) };
+        let rate = frames_s.map(|said| right.judged("rate", said).bound());
+        return [Figure::unknown("kind", text)].into_iter().chain(rate).collect();
+    }
     if !queues {
         return vec![kind];
     }
-    let frame_bytes = f64::from(way.frame_bytes);
-    let offset = number(step, "charged_offset_bytes");
     let truth = way.offset_bytes;
     let charge = match offset {
         None => Figure::unknown("charge", "not said"),
@@ -131,9 +140,6 @@ fn shaper(way: &DirectionFacts, step: &Value) -> Vec<Figure> {
             Figure::of("charge", offset == f64::from(truth), format!("{offset} said, {truth} true"))
         }
     };
-    // What is not known is not used.
-    let costs = frame_bytes + offset.unwrap_or(0.0);
-    let frames_s = Said::of(step, "rate_bps").map(|said| said.scaled(1.0 / (8.0 * costs)));
     let rate = compared("rate", frames_s, Right::within(way.frames_s, way.right));
     // A line lets nothing go at once, or one frame, as one likes to count it.
     let is_line = way.released_bytes == 0.0;

@@ -252,6 +252,20 @@ fn no_policer_found_by_a_burst_that_a_full_bucket_passes_leaves_the_question_ope
 }
 
 #[test]
+fn a_queue_that_carried_no_more_than_the_bucket_behind_it_passes_leaves_the_question_open() {
+    let queue = |carried_bytes: f64, rate_bps: f64| {
+        let step = json!({
+            "name": "discovery", "direction": "download", "found": "shaper", "rate_bps": rate_bps,
+            "carried_bytes": carried_bytes, "charged_layer": "l1", "charged_offset_bytes": 20,
+        });
+        discovered(&policed(), step)
+    };
+    assert_eq!(queue(60e3, 1e9), Class::Unknown);
+    assert_eq!(queue(60e3, 1.1e9), Class::Wrong);
+    assert_eq!(queue(80e3, 1e9), Class::Wrong);
+}
+
+#[test]
 fn a_bucket_before_a_slower_line_is_named_as_it_is_or_the_line_is() {
     let slower = |mbps| LinkSpec { line_rate: Some(Rate::mbps(mbps)), ..LinkSpec::default() };
     let mut links = policed().path.far_to_near;

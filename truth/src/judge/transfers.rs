@@ -100,10 +100,9 @@ fn in_front(way: &DirectionFacts, bucket: &Bucket) -> Right {
 
 /// The bucket of the policer that limits, where it passes at once what was seen to be carried in front of it:
 /// until then nothing shows.
-fn hidden<'a>(way: &'a DirectionFacts, step: &Value) -> Option<&'a Bucket> {
+pub(super) fn hidden<'a>(way: &'a DirectionFacts, step: &Value) -> Option<&'a Bucket> {
     let carried_bytes = number(step, "carried_bytes")?;
     let is_policed = way.kinds == [Kind::Policer];
-    let is_policed = is_policed && matches!(text(step, "/kind"), "queue" | "not_reached");
     let bucket = way.bucket.as_ref().filter(|_| is_policed)?;
     (carried_bytes <= passed_at_once(bucket, f64::from(way.frame_bytes))).then_some(bucket)
 }

@@ -205,6 +205,8 @@ pub enum Discovered {
         bucket_bytes: Bounds,
         /// The longest that a frame waited.
         delay: Duration,
+        /// What came of one train, layer 2: a bucket behind it that lets all of this pass does not show.
+        carried_bytes: u64,
         loss_percent: f64,
     },
     /// Something limits, and what it is cannot be told.

@@ -6,7 +6,7 @@ use super::{known, named, status, table};
 use crate::chart::buckets;
 use crate::document::{Block, Cell, Fact, Table, columns};
 use crate::stored::fields::Fields;
-use crate::text::{self, grouped, unknown};
+use crate::text::{self, carried, grouped, unknown};
 
 pub(super) fn blocks(steps: &[Fields<'_>], plan: Fields<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -199,9 +199,10 @@ fn discovered(step: Fields<'_>) -> Vec<Fact> {
             (
                 "Queue",
                 Some(format!(
-                    "frames waited up to {}, {} were lost",
+                    "frames waited up to {}, {} were lost{}",
                     step.milliseconds("delay_ms"),
-                    step.decimals("loss_percent", 2, "%")
+                    step.decimals("loss_percent", 2, "%"),
+                    carried(step.number("carried_bytes").map(|bytes| bytes as u64))
                 )),
             ),
         ]),

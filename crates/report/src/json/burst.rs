@@ -148,10 +148,18 @@ fn found(found: &Discovered) -> Value {
             add(&mut fields, self::charge(charge));
             fields
         }
-        Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, loss_percent } => {
+        Discovered::Shaper {
+            rate_bps,
+            charge,
+            bucket_bytes,
+            delay,
+            carried_bytes,
+            loss_percent,
+        } => {
             let mut fields = json!({
                 "found": "shaper",
                 "delay_ms": ms(*delay),
+                "carried_bytes": carried_bytes,
                 "loss_percent": loss_percent,
             });
             add(&mut fields, bounds("rate_bps", Some(rate_bps)));

@@ -267,7 +267,7 @@ const DISCOVERY: StepFields = StepFields {
         excess_shown_from_cbs_bytes excess_shown_filled_within_ms cir_bps cir_bps_at_least \
         cir_bps_at_most cbs_bytes cbs_bytes_at_least cbs_bytes_at_most rate_bps \
         rate_bps_at_least rate_bps_at_most bucket_bytes bucket_bytes_at_least \
-        bucket_bytes_at_most delay_ms charged_layer charged_offset_bytes measured_offset_bytes \
+        bucket_bytes_at_most delay_ms carried_bytes charged_layer charged_offset_bytes measured_offset_bytes \
         measured_offset_bytes_at_least measured_offset_bytes_at_most",
     inside: &[
         (

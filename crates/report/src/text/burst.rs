@@ -8,7 +8,7 @@ use fp_method::{Bounds, signed};
 use fp_model::{Direction, Layer, PacketLayout, Rate};
 
 use super::path::path_mtu;
-use super::{between, duration, grouped, line, mark, rate, unknown};
+use super::{between, carried, duration, grouped, line, mark, rate, unknown};
 
 const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
 const POLICING_HEAD: &str = "        frame configured   sent burst    mean rcvd        CBS  deviation            interval bursts";
@@ -175,12 +175,23 @@ fn discovery(out: &mut String, step: &Discovery) {
                 say("marking", format!("excess frames arrive with DSCP {}", marked.join(", ")));
             }
         }
-        Discovered::Shaper { rate_bps, charge, bucket_bytes, delay, loss_percent } => {
+        Discovered::Shaper {
+            rate_bps,
+            charge,
+            bucket_bytes,
+            delay,
+            carried_bytes,
+            loss_percent,
+        } => {
             say("shaper or line", format!("{}, {}", rate_between(rate_bps), counted(charge)));
             let bucket = bytes_between(bucket_bytes);
             say("bucket", format!("{bucket} go at once after a pause"));
             let delay = duration(*delay);
-            say("queue", format!("frames waited up to {delay}, {loss_percent:.2} % were lost"));
+            let carried = carried(Some(*carried_bytes));
+            say(
+                "queue",
+                format!("frames waited up to {delay}, {loss_percent:.2} % were lost{carried}"),
+            );
         }
         Discovered::Unknown { rate_bps, contradiction } => {
             say("a limit", format!("{}, of which kind is not known", rate_between(rate_bps)));

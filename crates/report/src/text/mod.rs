@@ -21,7 +21,7 @@ use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub(crate) use burst::{NOT_EXCLUDED, lost};
 pub use live::Progress;
-pub(crate) use rfc6349::{base_loss, passes};
+pub(crate) use rfc6349::{base_loss, carried, passes};
 pub use sparkline::sparkline;
 pub use stress::connections;
 

@@ -65,8 +65,12 @@ pub(crate) fn passes(burst_bytes: Option<&Bounds>, carried_bytes: Option<u64>) -
     let shown = |bytes: f64| amount(bytes.round() as u64);
     let burst = burst_bytes.filter(|bytes| bytes.estimate > 0.0);
     let burst = burst.map(|bytes| format!("; passes a burst of {}", between(bytes, shown)));
-    let carried = carried_bytes.map(|bytes| format!("; seen to carry {}", amount(bytes)));
-    [burst, carried].into_iter().flatten().collect()
+    burst.into_iter().chain([carried(carried_bytes)]).collect()
+}
+
+/// What a queue was seen to carry without a break: a policer whose bucket holds as much would not have shown.
+pub(crate) fn carried(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!("; seen to carry {}", amount(bytes)))
 }
 
 /// The loss that does not depend on the rate, with the interval that it is known in, if there is any.

@@ -197,6 +197,7 @@ impl Look<'_> {
             charge,
             bucket_bytes: Bounds { at_least, ..long.frames }.scaled(charged),
             delay: found.delay,
+            carried_bytes: ((long.sent - long.lost) * f64::from(self.search.frame_bytes)) as u64,
             loss_percent: 100.0 * long.lost / long.sent.max(1.0),
         }
     }

@@ -163,10 +163,14 @@ proptest! {
         let (rate, burst_bytes) = (rate.exp(), burst_bytes.exp() as u64);
         let queue_bytes = (rate * queue_s.exp() / 8.0) as u64 + 10_000;
         let found = discover(&shaped(Rate::bps(rate as u64), burst_bytes, queue_bytes));
-        let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {
+        let Discovered::Shaper { rate_bps, bucket_bytes, charge, carried_bytes, .. } = &found.found
+        else {
             return Err(TestCaseError::fail(format!("{found:?}")));
         };
         prop_assert_eq!(charge.layer, Some((Layer::L2, 0)), "{:?}", found);
+        let held = (burst_bytes + queue_bytes) as f64;
+        let carried = 0.3 * rate / 8.0..rate * found.sending.as_secs_f64() / 8.0 + held;
+        prop_assert!(carried.contains(&(*carried_bytes as f64)), "{carried:?} {found:?}");
         prop_assert!(off_percent(rate_bps.estimate, rate).abs() < 0.02, "{found:?}");
         prop_assert!(off_percent(bucket_bytes.estimate, burst_bytes as f64).abs() < 1.0, "{found:?}");
         let Bounds { at_least, at_most, .. } = *bucket_bytes;
