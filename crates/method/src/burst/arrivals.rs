@@ -51,7 +51,21 @@ pub(super) fn spacing(burst: &BurstReport, range_s: f64) -> Option<f64> {
     let longer = last.at - first.at - f64::from(last.frame - first.frame) * all;
     let queued = mean_spacing(late).filter(|slot| *slot > QUEUED_SLOWER * all);
     let came = queued.filter(|_| longer > QUEUED_S_MIN.max(range_s)).unwrap_or(all);
+    let came = spacing_at_most(&curve, range_s, came);
     Some(came.max(sent_spacing(burst).unwrap_or(0.0))).filter(|slot| *slot > 0.0)
+}
+
+/// Frames out of a line are no further apart than those that came before any was lost: a line sends none sooner, and
+/// what is slower behind it, a shaper that has used its bucket up, takes longer for later ones. That, if frames
+/// `came` much further apart. Of the range of delays few frames may have shown half.
+fn spacing_at_most(curve: &[Arrival], range_s: f64, came: f64) -> f64 {
+    let lossless = curve.iter().take_while(|arrival| arrival.count == arrival.frame + 1);
+    let first = curve.first().map_or(0.0, |first| first.at);
+    let each = lossless
+        .skip(1)
+        .map(|arrival| (arrival.at - first + 2.0 * range_s) / f64::from(arrival.frame).max(1.0));
+    let least = each.fold(f64::INFINITY, f64::min);
+    if came > QUEUED_SLOWER * least { least } else { came }
 }
 
 /// The same where a policer or a short queue drops of the burst, by frames that arrived one after the other
@@ -61,7 +75,8 @@ pub(super) fn spacing(burst: &BurstReport, range_s: f64) -> Option<f64> {
 pub(super) fn spacing_in_runs(burst: &BurstReport, range_s: f64) -> Option<f64> {
     let all = spacing(burst, range_s)?;
     let (mut lasted_s, mut gaps, mut runs) = (0.0, 0.0, 1.0);
-    for pair in arrivals(burst).windows(2) {
+    let curve = arrivals(burst);
+    for pair in curve.windows(2) {
         let [one, next] = [pair[0], pair[1]];
         if next.at < one.at {
             return Some(all);
@@ -75,7 +90,8 @@ pub(super) fn spacing_in_runs(burst: &BurstReport, range_s: f64) -> Option<f64> 
     }
     let in_runs = lasted_s / gaps;
     let error_s = range_s * libm::sqrt(2.0 * runs) / gaps;
-    Some(if gaps > 0.0 && in_runs - error_s > all { in_runs } else { all })
+    let is_slower = gaps > 0.0 && in_runs - error_s > all;
+    Some(if is_slower { spacing_at_most(&curve, range_s, in_runs) } else { all })
 }
 
 /// Seconds from one frame of a burst to the next as they left.
@@ -158,6 +174,22 @@ mod tests {
         assert!((in_runs - 4e-6).abs() < 1e-9, "{in_runs}");
         // Delays that differ by 10 µs explain as much between four frames.
         assert_eq!(spacing_in_runs(&burst, 10e-6), Some(all));
+    }
+
+    /// A shaper lets 128 frames go as they come, each 1 µs, and then one each 500 µs; 90 of the others overflow.
+    #[test]
+    fn what_a_shaper_lets_go_after_its_bucket_makes_the_line_in_front_no_slower() {
+        let run = |first: u32, frames: u32, from: u64, each: u64| {
+            let until = Duration::from_micros(from + each * u64::from(frames - 1));
+            ArrivedRun { first, frames, dscp: None, from: Duration::from_micros(from), until }
+        };
+        let at_once = (0..4).map(|place| run(32 * place, 32, 32 * u64::from(place), 1));
+        let then = [run(128, 31, 628, 500), run(249, 1, 16_128, 500)];
+        let burst = BurstReport { arrived: at_once.chain(then).collect(), ..thinned(&[]) };
+        for range_s in [0.0, 5e-6] {
+            let of_line = [spacing(&burst, range_s), spacing_in_runs(&burst, range_s)];
+            assert!(of_line.iter().flatten().all(|each| *each <= 1.1e-6), "{of_line:?}");
+        }
     }
 
     /// The first run was cut for the curve.
