@@ -55,9 +55,8 @@ pub(super) fn spacing(burst: &BurstReport, range_s: f64) -> Option<f64> {
     Some(came.max(sent_spacing(burst).unwrap_or(0.0))).filter(|slot| *slot > 0.0)
 }
 
-/// Frames out of a line are no further apart than those that came before any was lost: a line sends none sooner, and
-/// what is slower behind it, a shaper that has used its bucket up, takes longer for later ones. That, if frames
-/// `came` much further apart. Of the range of delays few frames may have shown half.
+/// How far apart frames are on a line, where they `came` much further apart than before any was lost: a shaper behind
+/// it that has used its bucket up takes longer for later ones. Few frames may have shown half the range of delays.
 fn spacing_at_most(curve: &[Arrival], range_s: f64, came: f64) -> f64 {
     let lossless = curve.iter().take_while(|arrival| arrival.count == arrival.frame + 1);
     let first = curve.first().map_or(0.0, |first| first.at);

@@ -155,8 +155,10 @@ impl Look<'_> {
         let frames_s = found.bps / (8.0 * f64::from(self.search.frame_bytes));
         let held = 1.5 * found.held + 5.0;
         let is_policer = found.kind == Kind::Policer;
+        // What may be a queue is waited for: frames in it are not lost.
+        let queued = if found.kind == Kind::Unknown { found.delay } else { Duration::ZERO };
         let aim = self.aim([frames_s, held, self.line_of_runs()], true, quiet);
-        let aim = Aim { is_policer, pause_s: aim.pause_s.max(rest_s), ..aim };
+        let aim = Aim { is_policer, queued, pause_s: aim.pause_s.max(rest_s), ..aim };
         self.measure(self.search.frame_bytes, aim, true, quiet)
     }
 

@@ -186,6 +186,9 @@ fn a_slow_shaper_with_a_deep_bucket_is_measured_by_what_comes_behind_it() {
         // The queue overflows before the burst ends that looks at the line.
         (6_085_642, 196_243, 48_797),
         (1_999_999, 175_741, 11_673),
+        // A second after a train has ended frames of it still come out of the queue.
+        (4_709_260, 174_004, 598_657),
+        (1_999_999, 192_783, 259_999),
     ] {
         let found = discover(&shaped(Rate::bps(rate), burst_bytes, queue_bytes));
         let Discovered::Shaper { rate_bps, bucket_bytes, charge, .. } = &found.found else {

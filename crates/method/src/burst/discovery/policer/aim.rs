@@ -48,6 +48,8 @@ pub(super) struct Aim {
     /// Frames per second of the slowest line in front of the bucket.
     pub(super) line: f64,
     pub(super) pause_s: f64,
+    /// How long frames may still be queued when a train has ended.
+    pub(super) queued: Duration,
     /// Frames that are sent in a second, where the trains are not to choose.
     pub(super) offered: Option<f64>,
     /// What overflows at the rate of a train may be a queue where this is not known.
@@ -76,6 +78,7 @@ impl Aim {
             held,
             line,
             pause_s,
+            queued: Duration::ZERO,
             offered: None,
             is_policer: true,
             watched_s: WATCHED_S,
@@ -101,7 +104,7 @@ impl Aim {
             frames: (offered * (empties + watched)).min(FRAMES_MAX) as u32,
             frames_s: Some(offered),
             pause: seconds(self.pause_s),
-            queued: Duration::ZERO,
+            queued: self.queued,
         }
     }
 
