@@ -158,6 +158,8 @@ struct Look<'a> {
     sending: Duration,
     /// How long what was sent last may still be queued.
     queued: Duration,
+    /// Whether a train that was to tell a policer from a queue showed a queue.
+    is_a_queue: bool,
     /// What is lost and delayed at a rate that is not the cause of it.
     quiet: Option<Quiet>,
     /// Frames that the sender did not hold back.
@@ -199,6 +201,7 @@ impl<'a> Look<'a> {
             trials: 0,
             sending: Duration::ZERO,
             queued: Duration::ZERO,
+            is_a_queue: false,
             quiet: None,
             line: None,
             line_slot: None,

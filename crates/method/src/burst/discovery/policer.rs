@@ -92,7 +92,10 @@ impl Look<'_> {
         let Some(mut long) = self.long(found, quiet, 0.0)? else { return Ok(unknown(found)) };
         match long.shows(found) {
             Kind::Unknown => return Ok(unknown(found)),
+            // What one train shows to be a queue and another not is neither for certain.
+            Kind::Queue if self.is_a_queue => return Ok(unknown(found)),
             Kind::Queue => {
+                self.is_a_queue = true;
                 let found = self.rested(&long, found)?;
                 return self.queue(&found, quiet);
             }

@@ -9,13 +9,11 @@ use crate::bounds::Bounds;
 const TRIED: usize = 24;
 /// An interval is resolved when at least this number of the values tried cost the least.
 const RESOLVED: usize = 8;
-/// Below this number of frames before the first refused one, the cost has several minima within one
-/// frame of depth, and the search starts from four depths.
+/// With fewer frames before the first refused one, the cost has several minima within one frame of depth.
 const FEW_FRAMES: usize = 14;
 /// How often rate and depth are each searched with the other one held.
 const TURNS: usize = 4;
-/// What a frame that arrived without tokens costs, beside 1 for a lost frame: it is impossible but for
-/// the error of times, so that no loss may be traded for it.
+/// What a frame that arrived without tokens costs, beside 1 for a lost one: only an error of times explains it.
 const IMPOSSIBLE: f64 = 4.0;
 /// A frame more or less in all of a train is the finest that tells two rates apart, but for where it falls in its slot.
 const FINEST: f64 = 0.02;
@@ -31,7 +29,7 @@ pub(super) struct Search<'a> {
     rates: Bounds,
     lost: Lost,
     slack: f64,
-    /// What is known of a rate: to a frame more or less in all of the train.
+    /// The share of a rate to which it is searched.
     finest: f64,
 }
 
@@ -82,8 +80,7 @@ impl<'a> Search<'a> {
         Self { fates, runs: runs(fates, fastest), knee, rates, lost, slack, finest }
     }
 
-    /// The bucket that explains the train best. Between two frames of a small one there are several that are better
-    /// than their neighbours.
+    /// The bucket that explains the train best.
     pub(super) fn best(&self) -> Option<Bucket> {
         if let Some(bucket) = self.without_loss() {
             return Some(bucket);
@@ -152,6 +149,7 @@ impl<'a> Search<'a> {
             }
         }
     }
+
     /// The bucket that refused every missing frame, if there is one.
     ///
     /// Then the deficits alone say with which depths a rate fits: from the greatest that an arrived frame met, itself
