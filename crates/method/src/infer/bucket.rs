@@ -179,13 +179,16 @@ impl Fates {
 
     /// The bucket with the smallest slack that explains the train, up to the deficit won while frames come unevenly.
     pub(crate) fn explained(&self, rates: Bounds, quiet: &Quiet, lost: Lost) -> Option<Bucket> {
-        let beginning = self.beginning(self.knee(quiet).frame);
-        let fit = |slack: f64| {
-            let costs = beginning.fit(rates, quiet, lost, slack)?.lost;
+        let knee = self.knee(quiet);
+        let beginning = self.beginning(knee.frame);
+        let mut of_beginning = Search::of(&beginning, beginning.knee(quiet), rates, lost);
+        let mut of_all = Search::of(self, knee, rates, lost);
+        let mut fit = |slack: f64| {
+            let costs = of_beginning.best(slack)?.lost;
             if costs > quiet.needed_at_most(self.of.len() as f64) {
                 return None;
             }
-            self.fit(rates, quiet, lost, slack).filter(|fit| fit.is_likely(quiet))
+            of_all.best(slack).filter(|fit| fit.is_likely(quiet))
         };
         let most = rates.estimate * self.uneven;
         let doubled = core::iter::successors(Some(SLACK_LEAST), |slack| Some(2.0 * slack));
@@ -221,7 +224,7 @@ impl Fates {
         lost: Lost,
         slack: f64,
     ) -> Option<Bucket> {
-        Search::of(self, self.knee(quiet), rates, lost, slack).best()
+        Search::of(self, self.knee(quiet), rates, lost).best(slack)
     }
 
     /// Where a straight line through what passed begins, of a train in whose second half the bucket

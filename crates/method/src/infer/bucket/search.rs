@@ -73,15 +73,16 @@ impl Run {
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn of(fates: &'a Fates, knee: Knee, rates: Bounds, lost: Lost, slack: f64) -> Self {
+    pub(super) fn of(fates: &'a Fates, knee: Knee, rates: Bounds, lost: Lost) -> Self {
         // The search goes no further than this beyond the bounds of the rate.
         let fastest = rates.at_most + 2.0 * (rates.at_most - rates.at_least);
         let finest = FINEST / fates.of.len().max(1) as f64;
-        Self { fates, runs: runs(fates, fastest), knee, rates, lost, slack, finest }
+        Self { fates, runs: runs(fates, fastest), knee, rates, lost, slack: 0.0, finest }
     }
 
-    /// The bucket that explains the train best.
-    pub(super) fn best(&self) -> Option<Bucket> {
+    /// The bucket that explains the train best with this slack.
+    pub(super) fn best(&mut self, slack: f64) -> Option<Bucket> {
+        self.slack = slack;
         if let Some(bucket) = self.without_loss() {
             return Some(bucket);
         }
@@ -435,10 +436,11 @@ mod tests {
             let knee = Knee { frame: 0, passed: 0.0, missing: 0.0 };
             let rates = Bounds { estimate: 1.0, at_least: 0.5, at_most: 1.5 };
             for lost in [Lost::Before, Lost::Behind, Lost::Either] {
-                let together = Search::of(&fates, knee, rates, lost, slack);
+                let new = || Search { slack, ..Search::of(&fates, knee, rates, lost) };
+                let together = new();
                 let runs = runs(&fates, f64::INFINITY);
                 prop_assert!(together.runs.len() <= runs.len());
-                let apart = Search { runs, ..Search::of(&fates, knee, rates, lost, slack) };
+                let apart = Search { runs, ..new() };
                 let [one, other] = [together, apart].map(|search| {
                     (search.pass(frames_s, b, f64::INFINITY), search.depths(frames_s, 0.0, f64::INFINITY))
                 });

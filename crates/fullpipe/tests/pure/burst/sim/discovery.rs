@@ -450,6 +450,29 @@ fn a_policer_that_others_share_is_not_taken_for_a_smaller_one() {
     assert!(contradicted >= 4, "{contradicted} of 8");
 }
 
+/// A train shows a queue and the queue's own trains show none, whoever is asked first.
+#[test]
+fn trains_that_contradict_each_other_end() {
+    let bytes = vec![
+        807, 103, 63, 15, 596, 6, 15, 11, 32, 0, 27, 361, 0, 6, 23, 47, 36, 8, 1, 46, 33, 2, 0, 42,
+        18, 638, 99, 1863, 57, 24, 425, 4, 66, 11, 88, 1, 4, 2, 9, 2, 88, 1, 8, 58, 9, 15, 1123, 0,
+        0, 126, 512,
+    ];
+    let (pattern, dscp) = (CrossPattern::Replayed { bytes }, Dscp::BEST_EFFORT);
+    let cross = vec![CrossSpec { pattern, rate_l2: Rate::ZERO, frame_bytes: 512, dscp }];
+    let mut police = PoliceSpec::single_bucket(Rate::bps(3_341_000), 4106);
+    police.charge = Charge::L3;
+    police.profile.eir_l2 = Rate::bps(4_104_000);
+    police.profile.ebs_bytes = 475_715;
+    police.mark_yellow = Dscp::new(12);
+    let back = LinkSpec { delay: Duration::from_nanos(3_981_780), ..port(Rate::mbps(10)) };
+    let queue = Some(QueueSpec { limit: QueueLimit::Packets(100_000), ..QueueSpec::default() });
+    let delay = Duration::from_nanos(7_968_174);
+    let link = LinkSpec { police: Some(police), cross, delay, queue, ..back.clone() };
+    let found = discover(&PathSpec { far_to_near: vec![back], ..path(link) });
+    assert!(matches!(found.found, Discovered::Unknown { .. }), "{found:?}");
+}
+
 /// At half of what passes at most others take more than every tenth frame from it: no link loses as many.
 #[test]
 fn a_policer_that_others_keep_empty_is_said_to_be_shared() {
