@@ -10,6 +10,7 @@ use fp_model::{
     RttSummary, Testbed, Timing, Trial,
 };
 
+use crate::infer::DECIDES;
 use crate::mtu::{MtuSearch, MtuStep, ProbeOutcome};
 use crate::tester::reports;
 
@@ -126,73 +127,131 @@ pub fn path_mtu(
 ) -> Result<PathMtu, Abort> {
     // The packets that were answered just now, or what the family guarantees.
     let mut known_good = packets.family.min_mtu_bytes().max(SMALL_PACKET_BYTES);
-    let mut search = MtuSearch::likely_sizes_first(known_good, limit_bytes);
-    let (mut probes_sent, mut told, mut inconclusive) = (0, false, 0);
-    let mut by = ProbedBy::default();
+    let mut sizes = Sizes {
+        bed,
+        packets,
+        direction,
+        rtt,
+        probes: 0,
+        by: ProbedBy::default(),
+        are_told: false,
+        inconclusive: 0,
+    };
     let mtu_bytes = loop {
-        let packet_bytes = match search.next() {
-            MtuStep::Found(mtu_bytes) => break mtu_bytes,
-            MtuStep::Probe(packet_bytes) => packet_bytes,
-        };
-        let sizes = [packet_bytes, known_good];
-        let (outcome, probes) = match inconclusive {
-            0 => try_size(bed, packets, direction, sizes, rtt)?,
-            _ => try_one_after_the_other(bed, packets, direction, sizes, (rtt, inconclusive))?,
-        };
-        probes_sent += probes.sent;
-        by = probes.by;
-        told |= probes.too_big_answers > 0 || probes.refused > 0;
-        match outcome {
-            ProbeOutcome::Answered => known_good = packet_bytes,
-            ProbeOutcome::TooLarge => {}
-            ProbeOutcome::Inconclusive => inconclusive += 1,
+        let mtu_bytes = sizes.largest(known_good, limit_bytes)?;
+        if mtu_bytes == limit_bytes || sizes.are_told || !sizes.one_more_passes(mtu_bytes)? {
+            break mtu_bytes;
         }
-        if inconclusive > INCONCLUSIVE_MAX {
-            return Err(Abort::Lost(format!(
-                "the path loses too many packets to find its MTU ({direction}): not even packets \
-                 of {known_good} bytes come through reliably"
-            )));
-        }
-        search.on_outcome(outcome);
+        known_good = mtu_bytes + 1;
     };
-    let black_hole = mtu_bytes < limit_bytes && !told;
-    Ok(PathMtu { direction, mtu_bytes, black_hole, probes: probes_sent, by })
+    let Sizes { probes, by, are_told, .. } = sizes;
+    Ok(PathMtu {
+        direction,
+        mtu_bytes,
+        black_hole: mtu_bytes < limit_bytes && !are_told,
+        probes,
+        by,
+    })
 }
 
-/// Tries one size, with packets of a size known to pass in between: where those are lost as well,
-/// the loss says nothing about the size (RFC 4821 section 7.5).
-fn try_size(
-    bed: &mut dyn Testbed,
+/// Packets of two sizes on the way in one direction, one of them known to pass.
+struct Sizes<'a> {
+    bed: &'a mut dyn Testbed,
     packets: Packets,
     direction: Direction,
-    sizes: [u32; 2],
     rtt: Duration,
-) -> Result<(ProbeOutcome, ProbesReport), Abort> {
-    let flows = sizes.map(|size| tries(packets, direction, size, (TRIES, INTERVAL)));
-    let name = format!("path MTU, {direction}: {} bytes", sizes[0]);
-    let trial = probe_trial(&name, flows.into(), rtt);
-    let seen = bed.run(&trial)?;
-    let reports = reports(&trial, &seen, FlowReport::probes)?;
-    Ok((outcome_of(direction, [reports[0], reports[1]]), reports[0].clone()))
+    /// Of the larger size.
+    probes: u64,
+    by: ProbedBy,
+    /// ICMP or the near end's own kernel said that a packet was too big.
+    are_told: bool,
+    inconclusive: u32,
 }
 
-/// The same where it was inconclusive: a queue or a bucket with room for one packet takes the first of
-/// two. Alone, and each time with twice the time between two packets, until what one has taken is
-/// there again for the next.
-fn try_one_after_the_other(
-    bed: &mut dyn Testbed,
-    packets: Packets,
-    direction: Direction,
-    sizes: [u32; 2],
-    (rtt, times): (Duration, u32),
-) -> Result<(ProbeOutcome, ProbesReport), Abort> {
-    let mut alone = |size| {
-        let interval = INTERVAL * (1 << times.min(DOUBLED_MAX));
-        let flow = tries(packets, direction, size, (TRIES, interval));
-        answers(bed, &format!("path MTU, {direction}: {size} bytes alone"), flow, rtt)
-    };
-    let reports = [alone(sizes[0])?, alone(sizes[1])?];
-    Ok((outcome_of(direction, [&reports[0], &reports[1]]), reports[0].clone()))
+impl Sizes<'_> {
+    fn largest(&mut self, mut known_good: u32, limit_bytes: u32) -> Result<u32, Abort> {
+        let mut search = MtuSearch::likely_sizes_first(known_good, limit_bytes);
+        loop {
+            let packet_bytes = match search.next() {
+                MtuStep::Found(mtu_bytes) => return Ok(mtu_bytes),
+                MtuStep::Probe(packet_bytes) => packet_bytes,
+            };
+            let reports = self.reports([packet_bytes, known_good], TRIES)?;
+            let outcome = outcome_of(self.direction, &reports);
+            match outcome {
+                ProbeOutcome::Answered => known_good = packet_bytes,
+                ProbeOutcome::TooLarge => {}
+                ProbeOutcome::Inconclusive => self.count_inconclusive(known_good)?,
+            }
+            search.on_outcome(outcome);
+        }
+    }
+
+    /// Whether packets one byte larger than those known to pass do so too. A queue that others keep full refuses
+    /// large packets where it takes small ones, but hardly tells these two apart.
+    fn one_more_passes(&mut self, known_good: u32) -> Result<bool, Abort> {
+        let [mut sent, mut passed] = [0; 2];
+        loop {
+            let [more, known] = self.reports([known_good + 1, known_good], 2 * TRIES)?;
+            sent += u64::from(2 * TRIES);
+            passed += passed_of(self.direction, &known);
+            let more_pass = passed_of(self.direction, &more) > 0;
+            if !more_pass && (self.are_told || all_by_chance(sent, passed) <= libm::exp(-DECIDES)) {
+                return Ok(false);
+            }
+            self.count_inconclusive(known_good)?;
+            if more_pass {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn count_inconclusive(&mut self, known_good: u32) -> Result<(), Abort> {
+        self.inconclusive += 1;
+        if self.inconclusive <= INCONCLUSIVE_MAX {
+            return Ok(());
+        }
+        Err(Abort::Lost(format!(
+            "the path loses too many packets to find its MTU ({}): not even packets of {known_good} \
+             bytes come through reliably",
+            self.direction
+        )))
+    }
+
+    /// Tries one size, with packets of a size known to pass in between: where those are lost as well,
+    /// the loss says nothing about the size (RFC 4821 section 7.5).
+    ///
+    /// Where that was inconclusive, one after the other: a queue or a bucket with room for one packet takes the
+    /// first of two. Each time with twice the time between two packets, until what one took is there again.
+    fn reports(&mut self, sizes: [u32; 2], count: u32) -> Result<[ProbesReport; 2], Abort> {
+        let Self { packets, direction, rtt, .. } = *self;
+        let interval = INTERVAL * (1 << self.inconclusive.min(DOUBLED_MAX));
+        let flow = |size| tries(packets, direction, size, (count, interval));
+        let reports = if self.inconclusive == 0 {
+            let name = format!("path MTU, {direction}: {} bytes", sizes[0]);
+            let trial = probe_trial(&name, sizes.map(flow).into(), rtt);
+            let seen = self.bed.run(&trial)?;
+            let reports = reports(&trial, &seen, FlowReport::probes)?;
+            [reports[0].clone(), reports[1].clone()]
+        } else {
+            let mut alone = |size| {
+                let name = format!("path MTU, {direction}: {size} bytes alone");
+                answers(self.bed, &name, flow(size), rtt)
+            };
+            [alone(sizes[0])?, alone(sizes[1])?]
+        };
+        let tried = &reports[0];
+        self.probes += tried.sent;
+        self.by = tried.by;
+        self.are_told |= tried.too_big_answers > 0 || tried.refused > 0;
+        Ok(reports)
+    }
+}
+
+/// Fisher's exact test: how likely it is that `passed` of `sent` packets of one size pass and none of as many of
+/// another, where both pass alike.
+fn all_by_chance(sent: u64, passed: u64) -> f64 {
+    (0..passed).map(|before| (sent - before) as f64 / (2 * sent - before) as f64).product()
 }
 
 /// Probes of a size, with small answers.
@@ -219,15 +278,18 @@ fn answers(
     Ok(reports(&trial, &seen, FlowReport::probes)?[0].clone())
 }
 
-/// What became of packets of a size, and of those that are known to pass.
-fn outcome_of(direction: Direction, [tried, known]: [&ProbesReport; 2]) -> ProbeOutcome {
-    let passed = |report: &ProbesReport| match direction {
+fn passed_of(direction: Direction, report: &ProbesReport) -> u64 {
+    match direction {
         Direction::Upload => report.arrived.max(report.answered),
         Direction::Download => report.answered,
-    };
-    if passed(tried) > 0 {
+    }
+}
+
+/// What became of packets of a size, and of those that are known to pass.
+fn outcome_of(direction: Direction, [tried, known]: &[ProbesReport; 2]) -> ProbeOutcome {
+    if passed_of(direction, tried) > 0 {
         ProbeOutcome::Answered
-    } else if passed(known) >= u64::from(TRIES) / 2 || tried.refused > 0 {
+    } else if passed_of(direction, known) >= u64::from(TRIES) / 2 || tried.refused > 0 {
         ProbeOutcome::TooLarge
     } else {
         ProbeOutcome::Inconclusive

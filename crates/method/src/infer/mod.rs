@@ -7,3 +7,6 @@ pub(crate) mod offers;
 pub(crate) mod rate;
 pub(crate) mod search;
 pub(crate) mod train;
+
+/// Odds of 199 to 1 decide between two explanations: the logarithm of that.
+pub(crate) const DECIDES: f64 = 5.3;

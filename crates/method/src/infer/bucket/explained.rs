@@ -2,10 +2,8 @@
 
 use super::{Bucket, Fates, Lost};
 use crate::bounds::Bounds;
+use crate::infer::DECIDES;
 use crate::infer::rate::Quiet;
-
-/// Odds of 199 to 1 decide between two fits: the logarithm of that.
-const DECIDES: f64 = 5.3;
 
 /// A train, and the bucket that may explain it.
 #[derive(Clone, Copy, Debug)]
