@@ -188,7 +188,7 @@ impl Finder<'_, '_> {
                 steps = Rate::bps(steps.as_bps().saturating_mul(2)).max(forgiven);
             } else {
                 failing = Some(failing.map_or(rate_l1, |failing| failing.min(rate_l1)));
-                if !inferred.loses {
+                if !inferred.loses && !seen.row(self.accepted).failed_by_tester() {
                     within.to = within.to.min(rate_l1);
                 }
                 let lower = rate_l1.scaled(1.0 - self.excess(&seen));

@@ -1,7 +1,10 @@
 //! Troubles of honest hosts, many of them: whatever they are, no verdict is wrong and called valid.
 
+use fp_method::rfc2544::{self, Limit, Step};
 use fp_method::verdict::Status;
-use fp_net::sim::{Severity, Trouble};
+use fp_model::{Family, Rate};
+use fp_net::path::{LinkSpec, PathSpec, PoliceSpec};
+use fp_net::sim::{HostTrouble, Intake, Severity, SimTestbed, Trouble};
 
 use super::subject::{Network, Outcome, Subject};
 
@@ -56,4 +59,36 @@ fn no_verdict_is_wrong_between_crowded_hosts() {
     let (decided, wrong) = under(Severity::Heavy, 4);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(decided > 0, "not one run decided anything");
+}
+
+/// A policer of 60 Mbit/s passes 14,648 frames of 512 bytes a second. The far end has room for the trains that show
+/// that, and drops frames of every trial of a second, because it takes 13,000.
+#[test]
+fn a_trial_that_the_receiver_spoilt_does_not_bound_the_throughput() {
+    let police = Some(PoliceSpec::single_bucket(Rate::mbps(60), 50_000));
+    let link = LinkSpec { line_rate: Some(Rate::mbps(1000)), police, ..LinkSpec::default() };
+    let path = PathSpec::symmetric("policed", vec![link]);
+    let plan = rfc2544::Plan {
+        tests: vec![rfc2544::Test::Throughput],
+        frame_lengths_bytes: vec![512],
+        ..rfc2544::Plan::new(Family::Ipv4, 1500)
+    };
+    let intake = Intake { packets_per_second: 13_000, room_packets: 1000, is_counted: true };
+    let far = HostTrouble { intake: Some(intake), ..HostTrouble::default() };
+    let trouble = Trouble { far, ..Trouble::default() };
+    let (report, end) = rfc2544::run(&plan, &mut SimTestbed::new(&path, 1).with_trouble(trouble));
+    end.unwrap();
+    // Frames of the MTU are fewer than the receiver takes.
+    let of_512 = report.steps.iter().filter_map(|step| match step {
+        Step::Throughput(found) if found.frame_bytes == 512 => Some(found),
+        _ => None,
+    });
+    let limits: Vec<_> = of_512.clone().map(|found| found.limit).collect();
+    assert_eq!(limits, [Limit::Network, Limit::Tester]);
+    let carried = 60e6 / (512.0 * 8.0);
+    for found in of_512 {
+        let at_least = found.at_least.unwrap().frames_per_second();
+        assert!(at_least <= carried, "{found:?}");
+        assert!(found.at_most.is_none_or(|most| most.frames_per_second() >= carried), "{found:?}");
+    }
 }
