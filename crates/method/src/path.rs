@@ -318,15 +318,17 @@ pub fn baseline_rtt(
 /// How much longer packets of `packet_bytes` take in one direction than small ones, whose round trips are
 /// `idle`: what all lines of the path take for the bytes that are more, one line after the other. `None`
 /// where that hides it: of round trips from a to b, evenly jittered in both directions, means of 50 and of
-/// 100 differ by 3 (b - a) / (2 √6) √(1/50 + 1/100), a ninth of b - a, in one of 400 cases.
+/// 100 differ by 3 (b - a) / (2 √6) √(1/50 + 1/100), a ninth of b - a, in one of 400 cases. No packet waits
+/// for another, as far as it is known how long one takes on the slowest line.
 pub(crate) fn time_of_more_bytes(
     bed: &mut dyn Testbed,
     packets: Packets,
     direction: Direction,
-    packet_bytes: u32,
+    (packet_bytes, on_the_slowest): (u32, Duration),
     idle: &RttSummary,
 ) -> Result<Option<Duration>, Abort> {
-    let flow = tries(packets, direction, packet_bytes, (LARGE_PROBES, INTERVAL));
+    let interval = (INTERVAL + on_the_slowest).min(INTERVAL * (1 << DOUBLED_MAX));
+    let flow = tries(packets, direction, packet_bytes, (LARGE_PROBES, interval));
     let report = answers(bed, &format!("large packets, {direction}"), flow, idle.max)?;
     let longer = report.rtt.map(|rtt| rtt.mean.saturating_sub(idle.mean));
     let hidden = idle.max.saturating_sub(idle.min).mul_f64(HIDDEN);

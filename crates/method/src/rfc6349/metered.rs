@@ -311,7 +311,10 @@ impl<'a> Seen<'a> {
         let on_the_line = |bytes: u64| {
             kept_back(flow.fill.direction, &flow.link, flow.link.load_bytes(bytes as f64, 0.0))
         };
-        let Fill { connections, window_bytes, .. } = flow.fill;
+        let Fill { direction, connections, window_bytes, .. } = flow.fill;
+        // Each line waits for the whole of a frame before it sends it on.
+        let own = kept_back(direction, &flow.link, self.path.more_bytes());
+        let on_other_lines = self.path.more_time(direction).saturating_sub(own);
         let back = Self::back(flow);
         let link = self.path.link(self.plan, back, segment_bytes);
         let acks_of = |bytes: u64| kept_back(back, &link, link.load_bytes(0.0, bytes as f64));
@@ -320,7 +323,7 @@ impl<'a> Seen<'a> {
             connections,
             window_bytes,
             segment_bytes,
-            rtt: self.path.empty_rtt(),
+            rtt: self.path.empty_rtt() + on_other_lines,
             pacing: flow.fill.pacing,
             frame_time: on_the_line(segment_bytes.into()),
             window_time: (on_the_line(window_bytes) + last).max(acks_of(window_bytes)),

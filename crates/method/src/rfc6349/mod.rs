@@ -14,7 +14,7 @@ mod windows;
 
 use core::time::Duration;
 
-use fp_model::{Abort, Direction, Observation, PacketLayout, RttSummary, Testbed, Trial};
+use fp_model::{Abort, Direction, Observation, Rate, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, settle};
@@ -58,12 +58,17 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
         download: bottleneck::find(run, Direction::Download, path_mtu, baseline_rtt)?,
         upload: bottleneck::find(run, Direction::Upload, path_mtu, baseline_rtt)?,
     };
-    let frame_times = [Duration::ZERO; 2];
+    let more_times = [Duration::ZERO; 2];
     let idle_rtt = baseline.rtt;
-    let mut path = windows::Path { mtu_bytes: path_mtu, idle_rtt, limits: &limits, frame_times };
+    let mut path = windows::Path { mtu_bytes: path_mtu, idle_rtt, limits: &limits, more_times };
     for (place, direction) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
         if path.is_short(run.plan, direction) {
-            path.frame_times[place] = frame_time(run, packets, direction, (path_mtu, &idle_rtt))?;
+            let Bottleneck { limit, packet, .. } = limits.of(direction);
+            let bytes = packet.bytes_at(limit.layer).into();
+            let takes = limit.rate.max(Rate::bps(1)).time_for(bytes);
+            let full = (path_mtu, takes);
+            let more = path::time_of_more_bytes(run, packets, direction, full, &idle_rtt)?;
+            path.more_times[place] = more.unwrap_or_default();
         }
     }
     throughput::walk_the_window(run, &path)?;
@@ -78,19 +83,6 @@ fn smaller_mtu(run: &mut Run<'_>, packets: Packets, rtt: Duration) -> Result<u32
     let upload = path::path_mtu(run, packets, Direction::Upload, limit_bytes, rtt)?;
     run.report.steps.extend([download, upload].map(Step::PathMtu));
     Ok(download.mtu_bytes.min(upload.mtu_bytes))
-}
-
-/// What a frame takes on all lines of a direction, as far as it is seen.
-fn frame_time(
-    run: &mut Run<'_>,
-    packets: Packets,
-    direction: Direction,
-    (mtu_bytes, idle): (u32, &RttSummary),
-) -> Result<Duration, Abort> {
-    let more = path::time_of_more_bytes(run, packets, direction, mtu_bytes, idle)?;
-    let bytes = mtu_bytes + PacketLayout::ETHERNET_L1_OVERHEAD + PacketLayout::ETHERNET_L2_OVERHEAD;
-    let more_bytes = mtu_bytes.saturating_sub(path::SMALL_PACKET_BYTES).max(1);
-    Ok(more.unwrap_or_default().mul_f64(f64::from(bytes) / f64::from(more_bytes)))
 }
 
 /// A run under way.

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, RttSummary};
+use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, RttSummary, Sender};
 
 use super::ideal::{self, Link, SEGMENTS_PER_ACK};
 use super::{Bottleneck, LimitKind, Limits, Plan, Windows};
@@ -55,9 +55,9 @@ pub(super) struct Path<'a> {
     pub(super) mtu_bytes: u32,
     pub(super) idle_rtt: RttSummary,
     pub(super) limits: &'a Limits,
-    /// What a full frame takes on the lines of the path, download and upload, where that matters and
-    /// nothing queues.
-    pub(super) frame_times: [Duration; 2],
+    /// How much longer a full packet takes than a probe on all lines of the path, download and upload, where
+    /// that matters.
+    pub(super) more_times: [Duration; 2],
 }
 
 impl Path<'_> {
@@ -228,16 +228,30 @@ impl Path<'_> {
     }
 
     fn frame_time(&self, direction: Direction) -> Duration {
-        self.frame_times[usize::from(direction == Direction::Upload)]
+        if queues(self.limits.of(direction)) {
+            return Duration::ZERO;
+        }
+        let bytes = PacketLayout::ethernet(self.mtu_bytes, 0).bytes_at(Layer::L1);
+        self.more_time(direction).mul_f64(f64::from(bytes) / self.more_bytes())
+    }
+
+    pub(super) fn more_time(&self, direction: Direction) -> Duration {
+        self.more_times[usize::from(direction == Direction::Upload)]
+    }
+
+    /// By which a full packet is longer than a probe.
+    pub(super) fn more_bytes(&self) -> f64 {
+        self.mtu_bytes.saturating_sub(SMALL_PACKET_BYTES).max(1).into()
     }
 
     /// Whether so few segments are under way that what two of them take on the lines counts: more than
-    /// what windows in whole pairs may fall short.
+    /// what windows in whole pairs may fall short. Bulk windows fill a queue all the same; bursts wait for it.
     pub(super) fn is_short(&self, plan: &Plan, direction: Direction) -> bool {
         let (under_way, pair) =
             (self.payload_bytes(plan, direction), self.acknowledged_together(plan));
-        !queues(self.limits.of(direction))
-            && pair as f64 > (1.0 - PAIRS_SHARE_MIN) * under_way as f64
+        let counts =
+            !queues(self.limits.of(direction)) || plan.senders.list().contains(&Sender::Burst);
+        counts && pair as f64 > (1.0 - PAIRS_SHARE_MIN) * under_way as f64
     }
 
     /// Windows that a sender writes at once: what a queue of a bandwidth-delay product holds,

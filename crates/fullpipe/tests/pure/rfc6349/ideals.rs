@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use fp_method::rfc6349::{self, LimitKind, Plan, Report, Role, Step, TcpStep};
 use fp_method::verdict::Status;
-use fp_model::{Family, Rate};
+use fp_model::{Family, Rate, Sender};
 use fp_net::path::{
-    Aqm, FrameOrder, JitterDistribution, JitterSpec, LinkSpec, PathSpec, PoliceSpec, QueueLimit,
-    QueueSpec, ShapeSpec,
+    Aqm, FrameOrder, JitterDistribution, JitterSpec, LinkSpec, MtuSpec, PathSpec, PoliceSpec,
+    QueueLimit, QueueSpec, ShapeSpec, TooBigAnswer,
 };
 use fp_net::sim::SimTestbed;
 
@@ -76,6 +76,29 @@ fn lines_of_any_asymmetry_pass() {
         // The same share of each, up to the bits that the search is off by.
         let found = evens[0].as_bps() as f64 / evens[1].as_bps() as f64;
         assert!((found / ratio as f64 - 1.0).abs() < 0.02, "1:{ratio}: {found}");
+    }
+}
+
+/// A frame of 9,038 bytes takes 9.5 ms on the faster line and 15.8 ms on the slower one, one after the other, and a
+/// burst waits for both. Of 1,538 bytes a queue of ten frames has bursts as short.
+#[test]
+fn bursts_of_few_frames_wait_for_each_of_two_lines() {
+    let [fast, slow] = [7_574_000, 4_566_000].map(Rate::bps);
+    for (mtu_bytes, queue_bytes) in [(9000, 100_000), (1500, 15_380)] {
+        let queue = QueueSpec { limit: QueueLimit::Bytes(queue_bytes), aqm: Aqm::Fifo };
+        let mtu = Some(MtuSpec { bytes: mtu_bytes, too_big: TooBigAnswer::Icmp });
+        let line =
+            |rate| LinkSpec { mtu, queue: Some(queue), ..line(rate, Duration::from_micros(130)) };
+        let path = PathSpec::symmetric("two lines", vec![line(fast), line(slow)]);
+        let plan = Plan::new(Family::Ipv4, mtu_bytes);
+        let (report, end) = rfc6349::run(&plan, &mut SimTestbed::new(&path, 1));
+        end.unwrap();
+        let bursts: Vec<_> = judged(&report).filter(|step| step.sender == Sender::Burst).collect();
+        assert_eq!(bursts.len(), 2);
+        for step in bursts {
+            let percent = step.share_percent();
+            assert!((98.0..102.0).contains(&percent), "{mtu_bytes}: {percent} {step:?}");
+        }
     }
 }
 

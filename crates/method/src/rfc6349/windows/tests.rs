@@ -35,7 +35,7 @@ fn policer(rate: Rate) -> Limits {
 fn path(limits: &Limits, rtt_us: u64) -> Path<'_> {
     let rtt = Duration::from_micros(rtt_us);
     let idle_rtt = RttSummary { min: rtt, mean: rtt, p99: rtt, max: rtt, samples: 100 };
-    Path { mtu_bytes: 1500, idle_rtt, limits, frame_times: [Duration::ZERO; 2] }
+    Path { mtu_bytes: 1500, idle_rtt, limits, more_times: [Duration::ZERO; 2] }
 }
 
 fn plan(windows: Windows) -> Plan {
@@ -149,7 +149,8 @@ fn what_frames_take_on_a_line_in_front_of_a_policer_belongs_to_the_round_trip_of
     let mut path = path(&limits, 4000);
     let plan = plan(Windows::Connections { connections: 4 });
     assert!(path.is_short(&plan, Direction::Upload));
-    path.frame_times = [Duration::ZERO, Duration::from_nanos(123_040)];
+    // 1,400 bytes.
+    path.more_times = [Duration::ZERO, Duration::from_micros(112)];
     let fill = path.fill(&plan, Direction::Upload);
     assert_eq!((fill.connections, fill.window_bytes, fill.mss_bytes), (1, 4 * 1246, 1246 + 12));
     let link = path.link(&plan, Direction::Upload, 1246);
