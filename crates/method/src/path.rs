@@ -160,7 +160,7 @@ struct Sizes<'a> {
     packets: Packets,
     direction: Direction,
     rtt: Duration,
-    /// Of the larger size.
+    /// Packets that were sent of the larger of two sizes.
     probes: u64,
     by: ProbedBy,
     /// ICMP or the near end's own kernel said that a packet was too big.
@@ -251,7 +251,9 @@ impl Sizes<'_> {
 /// Fisher's exact test: how likely it is that `passed` of `sent` packets of one size pass and none of as many of
 /// another, where both pass alike.
 fn all_by_chance(sent: u64, passed: u64) -> f64 {
-    (0..passed).map(|before| (sent - before) as f64 / (2 * sent - before) as f64).product()
+    (0..passed.min(sent))
+        .map(|before| (sent - before) as f64 / (2 * sent - before) as f64)
+        .product()
 }
 
 /// Probes of a size, with small answers.

@@ -14,7 +14,7 @@ mod windows;
 
 use core::time::Duration;
 
-use fp_model::{Abort, Direction, Observation, Rate, Testbed, Trial};
+use fp_model::{Abort, Direction, Observation, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, settle};
@@ -63,10 +63,8 @@ fn steps(run: &mut Run<'_>) -> Result<(), Abort> {
     let mut path = windows::Path { mtu_bytes: path_mtu, idle_rtt, limits: &limits, more_times };
     for (place, direction) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
         if path.is_short(run.plan, direction) {
-            let Bottleneck { limit, packet, .. } = limits.of(direction);
-            let bytes = packet.bytes_at(limit.layer).into();
-            let takes = limit.rate.max(Rate::bps(1)).time_for(bytes);
-            let full = (path_mtu, takes);
+            let slowest = limits.of(direction);
+            let full = (path_mtu, slowest.time_for(&slowest.packet));
             let more = path::time_of_more_bytes(run, packets, direction, full, &idle_rtt)?;
             path.more_times[place] = more.unwrap_or_default();
         }

@@ -66,6 +66,11 @@ impl Bottleneck {
         self.packet.convert(self.limit, layer)
     }
 
+    /// How long it takes to carry a packet, if it is a line.
+    pub(super) fn time_for(&self, packet: &PacketLayout) -> Duration {
+        self.limit.rate.max(Rate::bps(1)).time_for(packet.bytes_at(self.limit.layer).into())
+    }
+
     /// What passes at once, in bytes at the layer of the limit; or one of its bounds.
     pub(super) fn lets_go(&self, of: fn(&Bounds) -> f64) -> f64 {
         let packet = &self.packet;

@@ -75,12 +75,7 @@ impl Path<'_> {
         let taken = [Direction::Download, Direction::Upload].map(|direction| {
             let limit = self.limits.of(direction);
             let probe = PacketLayout::ethernet(SMALL_PACKET_BYTES, 0);
-            let probe = probe.bytes_at(limit.limit.layer).into();
-            if queues(limit) {
-                limit.limit.rate.max(Rate::bps(1)).time_for(probe)
-            } else {
-                Duration::ZERO
-            }
+            if queues(limit) { limit.time_for(&probe) } else { Duration::ZERO }
         });
         self.mean_rtt().saturating_sub(taken[0] + taken[1])
     }
@@ -245,7 +240,7 @@ impl Path<'_> {
     }
 
     /// Whether so few segments are under way that what two of them take on the lines counts: more than
-    /// what windows in whole pairs may fall short. Bulk windows fill a queue all the same; bursts wait for it.
+    /// what windows in whole pairs may fall short. Where a queue limits, it does to a sender of bursts alone.
     pub(super) fn is_short(&self, plan: &Plan, direction: Direction) -> bool {
         let (under_way, pair) =
             (self.payload_bytes(plan, direction), self.acknowledged_together(plan));

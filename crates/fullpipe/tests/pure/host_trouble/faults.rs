@@ -37,12 +37,12 @@ fn near(near: HostTrouble) -> Trouble {
     Trouble { near, ..Trouble::default() }
 }
 
-fn far(far: HostTrouble) -> Trouble {
+pub(super) fn far(far: HostTrouble) -> Trouble {
     Trouble { far, ..Trouble::default() }
 }
 
 /// An end that takes no more packets than these, and has no room for more than `room` others.
-fn takes(packets_per_second: u64, room: u64) -> HostTrouble {
+pub(super) fn takes(packets_per_second: u64, room: u64) -> HostTrouble {
     let intake = Intake { packets_per_second, room_packets: room, is_counted: true };
     HostTrouble { intake: Some(intake), ..HostTrouble::default() }
 }

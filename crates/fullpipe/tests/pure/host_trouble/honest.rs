@@ -4,8 +4,9 @@ use fp_method::rfc2544::{self, Limit, Step};
 use fp_method::verdict::Status;
 use fp_model::{Family, Rate};
 use fp_net::path::{LinkSpec, PathSpec, PoliceSpec};
-use fp_net::sim::{HostTrouble, Intake, Severity, SimTestbed, Trouble};
+use fp_net::sim::{Severity, SimTestbed, Trouble};
 
+use super::faults::{far, takes};
 use super::subject::{Network, Outcome, Subject};
 
 /// A wrong verdict, in words.
@@ -73,10 +74,8 @@ fn a_trial_that_the_receiver_spoilt_does_not_bound_the_throughput() {
         frame_lengths_bytes: vec![512],
         ..rfc2544::Plan::new(Family::Ipv4, 1500)
     };
-    let intake = Intake { packets_per_second: 13_000, room_packets: 1000, is_counted: true };
-    let far = HostTrouble { intake: Some(intake), ..HostTrouble::default() };
-    let trouble = Trouble { far, ..Trouble::default() };
-    let (report, end) = rfc2544::run(&plan, &mut SimTestbed::new(&path, 1).with_trouble(trouble));
+    let mut bed = SimTestbed::new(&path, 1).with_trouble(far(takes(13_000, 1000)));
+    let (report, end) = rfc2544::run(&plan, &mut bed);
     end.unwrap();
     // Frames of the MTU are fewer than the receiver takes.
     let of_512 = report.steps.iter().filter_map(|step| match step {

@@ -80,7 +80,7 @@ fn lines_of_any_asymmetry_pass() {
 }
 
 /// A frame of 9,038 bytes takes 9.5 ms on the faster line and 15.8 ms on the slower one, one after the other, and a
-/// burst waits for both. Of 1,538 bytes a queue of ten frames has bursts as short.
+/// burst waits for both. With frames of 1,538 bytes a queue of ten makes bursts as short.
 #[test]
 fn bursts_of_few_frames_wait_for_each_of_two_lines() {
     let [fast, slow] = [7_574_000, 4_566_000].map(Rate::bps);
