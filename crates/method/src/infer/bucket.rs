@@ -19,7 +19,6 @@ mod search;
 use alloc::vec::Vec;
 
 pub(crate) use explained::Explained;
-pub(crate) use search::best;
 
 use self::search::Search;
 use super::rate::Quiet;

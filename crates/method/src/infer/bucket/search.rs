@@ -378,7 +378,7 @@ fn tried(from: f64, to: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The values between two that cost least, to `finest`. What costs more than it is asked for may say less.
-pub(crate) fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64, f64) -> f64) -> (f64, f64) {
+fn best(from: f64, to: f64, finest: f64, costs: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     let (mut from, mut to) = (from, to);
     loop {
         let step = (to - from) / TRIED as f64;

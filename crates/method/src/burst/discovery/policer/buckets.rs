@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use super::SURELY_FULL;
 use crate::bounds::Bounds;
-use crate::infer::bucket::{Fate, Fates, best};
+use crate::infer::bucket::{Fate, Fates};
 
 /// A train that met full buckets, or what they had won since they were empty, and the depth in frames of the
 /// single full one that explains it.
@@ -64,8 +64,8 @@ pub(super) struct Two {
 pub(super) const TRIED: u32 = 20;
 /// Between a share with which there are two buckets and one with which there are none.
 const HALVED: u32 = 7;
-/// Shares are told apart to one of this number.
-const FINEST: f64 = 1e-5;
+/// Frames by which a contradiction changes at once, because buckets are empty before a whole frame.
+const AT_ONCE: f64 = 2.0;
 /// Shares of what was lost on the other side, too.
 const MIXTURES: u32 = 4;
 
@@ -103,6 +103,11 @@ impl Train {
         found
     }
 
+    /// Frames by which what it says of two buckets differs between an EIR of all of `passes` and of none, at most.
+    fn steepest(&self, passes: f64) -> f64 {
+        2.0 * passes * self.filled_for_s.unwrap_or_default().max(self.fates.at(self.knee))
+    }
+
     /// Seconds until the knee in which nothing was sent for longer than even frames are apart: a bucket that
     /// is nearly full wins less in such a time than one that both together are.
     fn stood_still(&self) -> f64 {
@@ -124,7 +129,8 @@ impl Buckets {
         let of_one = alloc::vec![0.0; trains.len()];
         let one = tried(trains, passes, (0.0, &of_one), 0.0).ok().map(|one| one.depth);
         let of = |share: f64| tried(trains, passes, (share * passes, &left), least);
-        let shares = shares(of, one.is_some());
+        let steepest = trains.iter().map(|train| train.steepest(passes)).fold(1.0, f64::max);
+        let shares = shares(of, steepest, one.is_some());
         let found =
             || shares.iter().filter_map(|(share, found)| Some((*share, found.as_ref().ok()?)));
         let depths = found().map(|(_, found)| found.depth).chain(one);
@@ -214,24 +220,29 @@ impl Found {
 /// What there is with an EIR, or by how many frames trains contradict each other.
 type Tried = Result<Found, f64>;
 
-/// Shares that an EIR may have of both rates, with what there is then: the ends of those with which there are
-/// two buckets are among them. There may be one bucket, without an EIR, or not.
-fn shares(of: impl Fn(f64) -> Tried, may_be_one: bool) -> Vec<(f64, Tried)> {
+/// Shares that an EIR may have of both rates, with what there is then, the ends of those with which there are two
+/// buckets among them. What trains contradict changes by up to `steepest` frames from no share to all.
+fn shares(of: impl Fn(f64) -> Tried, steepest: f64, may_be_one: bool) -> Vec<(f64, Tried)> {
     let grid = (1..=TRIED).map(|tried| f64::from(tried) / f64::from(TRIED));
     let mut shares: Vec<(f64, Tried)> = grid.map(|share| (share, of(share))).collect();
-    let gap = |tried: &Tried| tried.as_ref().err().copied().unwrap_or(0.0);
-    let gaps: Vec<f64> = shares.iter().map(|(_, tried)| gap(tried)).collect();
-    let step = 1.0 / f64::from(TRIED);
-    for (place, least) in gaps.iter().enumerate() {
-        let beside = [place.checked_sub(1), Some(place + 1)];
-        let mut beside = beside.into_iter().flatten().filter_map(|place| gaps.get(place));
-        if *least > 0.0 && least.is_finite() && beside.all(|other| least <= other) {
-            let middle = shares[place].0;
-            let (from, to) =
-                best(middle - step, (middle + step).min(1.0), FINEST, |share, _| gap(&of(share)));
-            let least = (from + to) / 2.0;
-            shares.push((least, of(least)));
+    let free = |tried: &Tried| {
+        let gap = tried.as_ref().err().filter(|gap| gap.is_finite());
+        gap.map(|gap| (gap - AT_ONCE).max(0.0) / steepest)
+    };
+    let all = shares.iter().map(|(share, tried)| (*share, free(tried)));
+    let all: Vec<(f64, Option<f64>)> = all.collect();
+    let mut between: Vec<_> = all.windows(2).map(|two| [two[0], two[1]]).collect();
+    while let Some([(from, after), (to, before)]) = between.pop() {
+        let from_left = from + after.unwrap_or_default();
+        let to_left = to - before.unwrap_or_default();
+        if to_left - from_left <= AT_ONCE / steepest || after.or(before).is_none() {
+            continue;
         }
+        let share = (from_left + to_left) / 2.0;
+        let tried = of(share);
+        let middle = (share, free(&tried));
+        shares.push((share, tried));
+        between.extend([[(from, after), middle], [middle, (to, before)]]);
     }
     shares.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     // What both hold is greatest and least with the shares at which it ends that there are two.
