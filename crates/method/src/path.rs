@@ -14,6 +14,10 @@ use crate::infer::DECIDES;
 use crate::mtu::{MtuSearch, MtuStep, ProbeOutcome};
 use crate::tester::reports;
 
+mod steps;
+
+pub use steps::{BASELINE_RTT, PATH_MTU};
+
 /// Small enough for any path, large enough for every header.
 pub(crate) const SMALL_PACKET_BYTES: u32 = 100;
 /// RFC 8899 section 5.1.2 asks for 3; one more makes random loss of 5 % pass for a limit once in

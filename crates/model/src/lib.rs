@@ -11,11 +11,13 @@ mod broken_off;
 mod connections;
 pub mod contact;
 mod evidence;
+pub mod figure;
 mod frame_sizes;
 mod frames_report;
 mod in_json;
 mod observation;
 mod quantity;
+mod rounded;
 mod testbed;
 mod timing;
 mod trial;
@@ -41,6 +43,7 @@ pub use observation::{
     SlowCall, TcpReport, TesterHealth,
 };
 pub use quantity::{QuantityError, parse_dscp, parse_duration, parse_rate, parse_size};
+pub use rounded::{grouped, rounded, signed};
 pub use testbed::{Abort, Event, Testbed};
 pub use timing::{Slot, Timing};
 pub use trial::{

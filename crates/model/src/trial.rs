@@ -87,12 +87,18 @@ pub enum Direction {
     Upload,
 }
 
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Direction {
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Download => "download",
             Self::Upload => "upload",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

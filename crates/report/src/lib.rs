@@ -12,6 +12,7 @@ mod json;
 mod junit;
 mod labels;
 mod methods;
+mod read;
 mod reasons;
 mod screen;
 mod sentence;

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::Work;
 use crate::json;
+use crate::read;
 use crate::stored::fields::Fields;
 use crate::text::{self, grouped};
 
@@ -54,8 +55,8 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
     steps.iter().map(|step| (name(Fields(step)), step)).collect()
 }
 
-/// The figures that stand for steps, the first that a step knows.
-const FIGURES: [(&str, Unit); 17] = [
+/// The figures that stand for steps whose columns are not described, the first that a step knows.
+const FIGURES: [(&str, Unit); 15] = [
     ("connections_peak", Unit::Connections),
     ("throughput_bps", Unit::Rate),
     ("ir_bps", Unit::Rate),
@@ -69,10 +70,8 @@ const FIGURES: [(&str, Unit); 17] = [
     ("rate_l1_bps", Unit::Rate),
     ("latency_mean_ms", Unit::Milliseconds),
     ("recovery_ms", Unit::Milliseconds),
-    ("rtt_min_ms", Unit::Milliseconds),
     ("average_frames", Unit::Frames),
     ("tracking_error_percent", Unit::Percent),
-    ("mtu_bytes", Unit::Bytes),
 ];
 
 #[derive(Clone, Copy)]
@@ -86,6 +85,9 @@ enum Unit {
 }
 
 fn figure(step: Fields<'_>) -> String {
+    if let Some(row) = read::row(step) {
+        return row.shown(row.kind.main);
+    }
     let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, field, *unit)));
     let Some((value, field, unit)) = known else { return String::new() };
     let whole = value.max(0.0).round() as u64;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fp_method::figures::{kind, kinds};
 use fp_report::summary::Status;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,11 +14,11 @@ use serde_json::Value;
 
 use super::{encoded, registry};
 
-/// A figure of steps: its field in results, its metric, its help, and what one of the field is in
-/// the metric's unit.
+/// A figure of steps whose columns are not described: its field in results, its metric, its help, and what one
+/// of the field is in the metric's unit.
 type FigureOf = (&'static str, &'static str, &'static str, f64);
 
-const FIGURES: [FigureOf; 24] = [
+const FIGURES: [FigureOf; 22] = [
     ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
     (MEASURE, "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
     (
@@ -31,7 +32,6 @@ const FIGURES: [FigureOf; 24] = [
     ("rate_l3_bps", "rate_l3_bits_per_second", "Rate of IP packets (l3)", 1.0),
     ("rate_l4_bps", "rate_l4_bits_per_second", "Rate of payload (l4)", 1.0),
     ("ir_bps", "information_rate_l2_bits_per_second", "Information rate of a service (l2)", 1.0),
-    ("rtt_min_ms", "rtt_min_seconds", "Shortest round trip", 1e-3),
     ("rtt_mean_ms", "rtt_mean_seconds", "Mean round trip", 1e-3),
     ("latency_mean_ms", "latency_mean_seconds", "Mean latency of frames", 1e-3),
     ("ftd_ms", "frame_delay_seconds", "Mean frame transfer delay of a service", 1e-3),
@@ -44,7 +44,6 @@ const FIGURES: [FigureOf; 24] = [
     ("buffer_delay_percent", "buffer_delay_ratio", "Growth of the round trip under load", 1e-2),
     ("retransmitted_bytes", "retransmitted_bytes", "Payload that TCP retransmitted", 1.0),
     ("estimated_cbs_bytes", "cbs_bytes", "Committed burst size as estimated", 1.0),
-    ("mtu_bytes", "path_mtu_bytes", "Path MTU", 1.0),
     ("connections_peak", "connections", "Connections that were open at once at most", 1.0),
     ("setup_rate_cps_peak", "connections_per_second", "Set up in the best second", 1.0),
 ];
@@ -137,13 +136,30 @@ impl Watched {
     }
 }
 
+/// All metrics, each with its help.
+fn metrics() -> BTreeMap<&'static str, &'static str> {
+    let of_columns = kinds().flat_map(|kind| kind.columns).filter_map(|info| info.metric);
+    let of_columns = of_columns.map(|metric| (metric.name, metric.help));
+    of_columns.chain(FIGURES.map(|(_, metric, help, _)| (metric, help))).collect()
+}
+
 fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
     let mut figures = BTreeMap::new();
     for (name, step) in fp_report::named_steps(result) {
         let direction = step["direction"].as_str().unwrap_or_default();
+        let mut add =
+            |metric, value| figures.insert((metric, name.clone(), direction.to_owned()), value);
+        if let Some(kind) = step["name"].as_str().and_then(kind) {
+            for info in kind.columns {
+                if let (Some(metric), Some(value)) = (info.metric, step[info.field].as_f64()) {
+                    add(metric.name, value * info.unit.base());
+                }
+            }
+            continue;
+        }
         for (field, metric, _, one) in FIGURES {
             if let Some(value) = number(step, field) {
-                figures.insert((metric, name.clone(), direction.to_owned()), value * one);
+                add(metric, value * one);
             }
         }
     }
@@ -203,7 +219,7 @@ impl Tests {
             }
         }
         registry.register("test_runs", "Runs of the test by their outcome", runs);
-        for (_, metric, help, _) in FIGURES {
+        for (metric, help) in metrics() {
             registry.register(format!("test_{metric}"), help, self.gauges(metric));
         }
     }

@@ -161,6 +161,13 @@ fn named<'a>(steps: &[Fields<'a>], name: &str) -> Vec<Fields<'a>> {
     steps.iter().copied().filter(|step| step.word("name") == name).collect()
 }
 
+/// Beginning with a capital letter.
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 /// A table, unless it would have no rows.
 fn table(table: Table) -> Option<Block> {
     (!table.rows.is_empty()).then_some(Block::Table(table))

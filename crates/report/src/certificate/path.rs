@@ -1,16 +1,17 @@
 //! What is known of the path before anything loads it.
 
+use fp_method::figures;
 use fp_model::Rate;
 
-use super::named;
+use super::{capital, named};
 use crate::document::Fact;
+use crate::read;
 use crate::stored::fields::Fields;
 use crate::text::{base_loss, passes, rate};
 
 /// Path MTU, round trip, bottleneck, line: whichever the run has looked for.
 pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = named(steps, "path_mtu").into_iter().map(path_mtu).collect();
-    facts.extend(named(steps, "baseline_rtt").into_iter().map(baseline_rtt));
+    let mut facts: Vec<Fact> = described(steps).collect();
     facts.extend(named(steps, "bottleneck").into_iter().map(bottleneck));
     facts.extend(named(steps, "line").into_iter().map(|step| {
         let text = format!("{} at layer 1", step.rate("rate_l1_bps"));
@@ -20,29 +21,16 @@ pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
     facts
 }
 
-fn path_mtu(step: Fields<'_>) -> Fact {
-    let hole = match step.flag("black_hole") {
-        Some(true) => ", a black hole: larger packets vanish silently",
-        Some(false) | None => "",
-    };
-    let name = format!("Path MTU, {}", step.word("direction"));
-    Fact { name, text: format!("{} bytes{hole}", step.grouped("mtu_bytes")) }
-}
-
-fn baseline_rtt(step: Fields<'_>) -> Fact {
-    let name = match step.word("service") {
-        "" => String::from("Baseline RTT"),
-        service => format!("Round trip, {service}"),
-    };
-    let text = format!(
-        "{} (mean {}, 99th percentile {}; {} of {} probes answered)",
-        step.milliseconds("rtt_min_ms"),
-        step.milliseconds("rtt_mean_ms"),
-        step.milliseconds("rtt_p99_ms"),
-        step.grouped("answered"),
-        step.grouped("sent")
-    );
-    Fact { name, text }
+/// The steps that are a sentence, kind by kind.
+fn described<'a>(steps: &'a [Fields<'a>]) -> impl Iterator<Item = Fact> + 'a {
+    figures::kinds().flat_map(|kind| named(steps, kind.name)).filter_map(|step| {
+        let row = read::row(step)?;
+        let of =
+            [row.direction(), step.word("service")].into_iter().filter(|word| !word.is_empty());
+        let name: Vec<String> =
+            [capital(row.kind.title)].into_iter().chain(of.map(String::from)).collect();
+        Some(Fact { name: name.join(", "), text: (row.kind.fact)(&row) })
+    })
 }
 
 fn bottleneck(step: Fields<'_>) -> Fact {

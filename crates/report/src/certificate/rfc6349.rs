@@ -1,6 +1,6 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
-use super::{named, of_steps, table};
+use super::{capital, named, of_steps, table};
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Cell, Figure, Table, Tone, columns};
 use crate::stored::fields::Fields;
@@ -47,12 +47,6 @@ fn name(step: Fields<'_>) -> String {
     let both =
         if step.word("direction") == "bidirectional" { ", both directions loaded" } else { "" };
     format!("{}{both}, {} sender", capital(step.word("flow_direction")), step.word("sender"))
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 /// Throughput as a share of the ideal.

@@ -1,132 +1,21 @@
-//! Which figures of a step are compared, what is better, and where their noise can be seen.
+//! Which figures of a step are compared, and what a step is.
 
-use std::time::Duration;
-
-use fp_method::rounded;
-use fp_model::Rate;
+use fp_method::figures::kind;
+use fp_model::figure::{Better, Info, Known, Spread, Unit};
 
 use crate::stored::fields::Fields;
-use crate::text::{duration, grouped, rate, rate_within};
 
-/// A figure of a kind of step.
-#[derive(Debug)]
-pub(super) struct Figure {
-    pub(super) field: &'static str,
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
-    pub(super) better: Better,
-    pub(super) spread: Spread,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Better {
-    Higher,
-    Lower,
-    Neither,
-}
-
-/// How a figure is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// Bits per second.
-    Rate,
-    /// The same, of the layer that the step's field `layer` names.
-    RateOfLayer,
-    Milliseconds,
-    Microseconds,
-    /// With so many decimals.
-    Percent(usize),
-    /// A share of one, as percent.
-    Share,
-    Bytes,
-    Count,
-}
-
-impl Unit {
-    pub(super) fn shown(self, value: f64) -> String {
-        let time = |nanos: f64| duration(Duration::from_nanos(nanos.max(0.0).round() as u64));
-        match self {
-            Self::Rate | Self::RateOfLayer => rate(bps(value)),
-            Self::Milliseconds => time(value * 1e6),
-            Self::Microseconds => time(value * 1e3),
-            Self::Percent(decimals) => format!("{} %", rounded(value, decimals)),
-            Self::Share => format!("{:.4} %", 100.0 * value),
-            Self::Bytes => format!("{} B", grouped(value.max(0.0).round() as u64)),
-            Self::Count => grouped(value.max(0.0).round() as u64),
-        }
-    }
-
-    /// With the interval in which it is known, if that is known.
-    pub(super) fn within(self, measured: Measured) -> String {
-        let Measured { value, at_least, at_most } = measured;
-        match (self, at_least, at_most) {
-            (Self::Rate | Self::RateOfLayer, ..) => {
-                rate_within(bps(value), at_least.map(bps), at_most.map(bps))
-            }
-            (_, None, None) => self.shown(value),
-            (_, Some(least), None) => format!("at least {}", self.shown(least)),
-            (_, None, Some(most)) => format!("at most {}", self.shown(most)),
-            (_, Some(least), Some(most)) => {
-                format!("{} ± {}", self.shown(value), self.shown((most - least) / 2.0))
-            }
-        }
-    }
-
-    /// The largest difference from `value` that is too small to matter, however certain it is. Of
-    /// times, 50 µs are a clock's and a scheduler's own.
-    pub(super) fn negligible(self, value: f64) -> f64 {
-        let share = |part: f64| part * value.abs();
-        match self {
-            Self::Rate | Self::RateOfLayer => share(0.005),
-            Self::Milliseconds => share(0.01).max(0.05),
-            Self::Microseconds => share(0.01).max(50.0),
-            Self::Percent(_) => 0.1,
-            // Loss ratios are promised in hundredths of a percent; bytes and frames are counted.
-            Self::Share | Self::Bytes | Self::Count => 0.0,
-        }
-    }
-}
-
-const fn bps(value: f64) -> Rate {
-    Rate::bps(value.max(0.0) as u64)
-}
-
-/// A figure of one run, with the ends of its own interval as far as they are known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Measured {
-    pub(super) value: f64,
-    pub(super) at_least: Option<f64>,
-    pub(super) at_most: Option<f64>,
-}
-
-/// Where one run shows how sure a figure is that has no interval of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spread {
-    /// What the series carried in its slots.
-    Throughput,
-    /// The round trips of the series' slots.
-    Rtt,
-    /// The field with the means of repetitions.
-    Means(&'static str),
-    /// The field with the deviation of repetitions.
-    Deviation(&'static str),
-    Nowhere,
-}
-
-impl Figure {
-    /// Of this step; a rate of another layer than that of the step `beside` is converted to its
-    /// layer.
-    pub(super) fn measured(&self, step: Fields<'_>, beside: Fields<'_>) -> Option<Measured> {
-        let (step_of, field) = match self.field.split_once('.') {
-            Some((outer, inner)) => (step.inside(outer), inner),
-            None => (step, self.field),
-        };
-        let value = step_of.number(field)?;
-        let scale = if self.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
-        let bound = |ending: &str| Some(scale * step_of.number(&format!("{field}_{ending}"))?);
-        let (at_least, at_most) = (bound("at_least"), bound("at_most"));
-        Some(Measured { value: scale * value, at_least, at_most })
-    }
+/// A figure of this step; a rate of another layer than that of the step `beside` is converted to its layer.
+pub(super) fn measured(figure: &Info, step: Fields<'_>, beside: Fields<'_>) -> Option<Known<f64>> {
+    let (step_of, field) = match figure.field.split_once('.') {
+        Some((outer, inner)) => (step.inside(outer), inner),
+        None => (step, figure.field),
+    };
+    let value = step_of.number(field)?;
+    let scale = if figure.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
+    let bound = |ending: &str| step_of.number(&format!("{field}_{ending}"));
+    let (at_least, at_most) = (bound("at_least"), bound("at_most"));
+    Some(Known { value, at_least, at_most }.map(|number| scale * number))
 }
 
 /// By what a rate of the layer of `step` is multiplied to be one of the layer of `beside`.
@@ -145,61 +34,56 @@ const fn figure(
     unit: Unit,
     better: Better,
     spread: Spread,
-) -> Figure {
-    Figure { field, name, unit, better, spread }
+) -> Info {
+    Info { spread, ..Info::new(field, name, unit).better(better) }
 }
 
 use Better::{Higher, Lower, Neither};
 use Spread::{Deviation, Means, Nowhere, Rtt, Throughput};
 use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Share};
 
-static PATH_MTU: [Figure; 1] = [figure("mtu_bytes", "path MTU", Bytes, Higher, Nowhere)];
-static BASELINE: [Figure; 2] = [
-    figure("rtt_min_ms", "smallest RTT", Milliseconds, Lower, Nowhere),
-    figure("rtt_p99_ms", "RTT, 99th percentile", Milliseconds, Lower, Nowhere),
-];
-static BOTTLENECK: [Figure; 1] =
+static BOTTLENECK: [Info; 1] =
     [figure("rate_bps", "bottleneck", Unit::RateOfLayer, Higher, Nowhere)];
 /// The transfer time ratio and the buffer delay follow from the throughput and the RTT beside what
 /// the path allows: they say nothing of a change that these do not say.
-static TCP: [Figure; 3] = [
+static TCP: [Info; 3] = [
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
     figure("efficiency_percent", "efficiency", Percent(2), Higher, Nowhere),
     figure("rtt_mean_ms", "RTT", Milliseconds, Lower, Rtt),
 ];
-static FLOW: [Figure; 5] = [
+static FLOW: [Info; 5] = [
     figure("rate_bps", "rate received (l4)", Unit::Rate, Higher, Throughput),
     figure("loss_percent", "lost", Percent(3), Lower, Nowhere),
     figure("jitter_us", "jitter", Microseconds, Lower, Nowhere),
     figure("one_way_delay.mean_us", "delay one way", Microseconds, Lower, Nowhere),
     figure("rtt_mean_ms", "RTT", Milliseconds, Lower, Rtt),
 ];
-static PROFILE: [Figure; 1] =
+static PROFILE: [Info; 1] =
     [figure("tracking_error_percent", "tracking error", Percent(2), Lower, Nowhere)];
-static CBS: [Figure; 2] = [
+static CBS: [Info; 2] = [
     figure("rx_burst_bytes_mean", "mean burst received", Bytes, Higher, Nowhere),
     figure("frames_lost", "frames lost", Count, Lower, Nowhere),
 ];
-static POLICING: [Figure; 1] =
+static POLICING: [Info; 1] =
     [figure("estimated_cbs_bytes", "estimated CBS", Bytes, Neither, Nowhere)];
-static REFILL: [Figure; 1] =
+static REFILL: [Info; 1] =
     [figure("measured_cir_bps", "policer passes", Unit::Rate, Neither, Nowhere)];
-static DISCOVERY: [Figure; 4] = [
+static DISCOVERY: [Info; 4] = [
     figure("cir_bps", "CIR", Unit::Rate, Neither, Nowhere),
     figure("cbs_bytes", "CBS", Bytes, Neither, Nowhere),
     figure("rate_bps", "shaper or line", Unit::Rate, Neither, Nowhere),
     figure("bucket_bytes", "bucket", Bytes, Neither, Nowhere),
 ];
-static THROUGHPUT: [Figure; 1] =
+static THROUGHPUT: [Info; 1] =
     [figure("rate_l2_bps", "throughput (l2)", Unit::Rate, Higher, Nowhere)];
-static LATENCY: [Figure; 2] = [
+static LATENCY: [Info; 2] = [
     figure("latency_mean_ms", "latency, mean", Milliseconds, Lower, Means("repetition_means_ms")),
     figure("latency_max_ms", "latency, max", Milliseconds, Lower, Nowhere),
 ];
-static BACK_TO_BACK: [Figure; 1] =
+static BACK_TO_BACK: [Info; 1] =
     [figure("average_frames", "back-to-back frames", Count, Higher, Deviation("deviation_frames"))];
-static RECOVERY: [Figure; 1] = [figure("recovery_ms", "recovery", Milliseconds, Lower, Nowhere)];
-static SERVICE: [Figure; 6] = [
+static RECOVERY: [Info; 1] = [figure("recovery_ms", "recovery", Milliseconds, Lower, Nowhere)];
+static SERVICE: [Info; 6] = [
     figure("ir_bps", "information rate (l2)", Unit::Rate, Higher, Throughput),
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
     figure("flr", "frame loss ratio", Share, Lower, Nowhere),
@@ -207,14 +91,14 @@ static SERVICE: [Figure; 6] = [
     figure("fdv_ms", "frame delay variation", Milliseconds, Lower, Nowhere),
     figure("availability_percent", "availability", Percent(3), Higher, Nowhere),
 ];
-static DEVICE: [Figure; 4] = [
+static DEVICE: [Info; 4] = [
     figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
     figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
     figure("depth_estimate_bytes", "bucket", Bytes, Neither, Nowhere),
     figure("sr_l2_bps", "shaper rate (l2)", Unit::Rate, Neither, Nowhere),
 ];
 
-static STRESS: [Figure; 5] = [
+static STRESS: [Info; 5] = [
     figure("connections_peak", "connections at once", Count, Higher, Nowhere),
     figure("setup_rate_cps_peak", "set up in the best second", Count, Higher, Nowhere),
     figure("failed_percent", "failed", Percent(3), Lower, Nowhere),
@@ -223,10 +107,14 @@ static STRESS: [Figure; 5] = [
 ];
 
 /// Of steps of this name; of others nothing is compared.
-pub(super) fn of(name: &str) -> &'static [Figure] {
+pub(super) fn of(name: &str) -> impl Iterator<Item = &'static Info> {
+    let columns = kind(name).map_or_else(|| of_others(name), |kind| kind.columns);
+    columns.iter().filter(|info| info.better != Better::NotCompared)
+}
+
+/// Of kinds whose columns are not described.
+fn of_others(name: &str) -> &'static [Info] {
     match name {
-        "path_mtu" => &PATH_MTU,
-        "baseline_rtt" => &BASELINE,
         "bottleneck" => &BOTTLENECK,
         "tcp" => &TCP,
         "flow" => &FLOW,
@@ -296,11 +184,10 @@ impl Key {
     pub(super) fn words(&self) -> String {
         let name = self.name.trim_start_matches("rfc2544_").trim_start_matches("rfc7640_");
         let name = name.trim_start_matches("y1564_").replace('_', " ");
-        let name = match name.as_str() {
-            "path mtu" => String::from("path MTU"),
-            "baseline rtt" => String::from("baseline RTT"),
-            "tcp" | "cbs" => name.to_uppercase(),
-            _ => name,
+        let name = match (kind(&self.name), name.as_str()) {
+            (Some(kind), _) => kind.title.to_owned(),
+            (None, "tcp" | "cbs") => name.to_uppercase(),
+            (None, _) => name,
         };
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
         let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();

@@ -10,12 +10,13 @@ mod plans;
 
 use std::collections::BTreeMap;
 
+use fp_model::figure::{Better, Info, Known};
 use serde_json::{Value, json};
 
 use crate::document::Document;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
-use figures::{Better, Figure, Key, Measured};
+use figures::Key;
 use noise::{Both, Ground, Noise};
 
 const SCHEMA: &str = "fullpipe.comparison/1";
@@ -47,9 +48,9 @@ pub enum CompareError {
 #[derive(Clone, Debug)]
 struct Row {
     key: Key,
-    figure: &'static Figure,
-    first: Measured,
-    second: Measured,
+    figure: &'static Info,
+    first: Known<f64>,
+    second: Known<f64>,
     noise: Option<Noise>,
 }
 
@@ -94,7 +95,7 @@ impl Row {
         let grew = second > first;
         match (noise.is_beyond(first, second), self.figure.better) {
             (false, _) => Judgement::Within,
-            (true, Better::Neither) => Judgement::Changed,
+            (true, Better::Neither | Better::NotCompared) => Judgement::Changed,
             (true, Better::Higher) if grew => Judgement::Better,
             (true, Better::Lower) if !grew => Judgement::Better,
             (true, Better::Higher | Better::Lower) => Judgement::Worse,
@@ -125,7 +126,7 @@ pub fn compare<'a>(
     for (key, step) in &after {
         let Some(other) = before.get(key) else { continue };
         for figure in figures::of(&key.name) {
-            let measured = |step: Fields<'_>| figure.measured(step, *other);
+            let measured = |step: Fields<'_>| figures::measured(figure, step, *other);
             let (Some(first), Some(second)) = (measured(*other), measured(*step)) else { continue };
             let again = |steps: &BTreeMap<Key, Fields<'_>>| measured(*steps.get(key)?);
             let again: Vec<f64> =

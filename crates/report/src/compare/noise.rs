@@ -1,6 +1,7 @@
 //! How much a figure differs without anything having changed.
 
-use super::figures::{Figure, Measured, Spread};
+use fp_model::figure::{Info, Known, Spread};
+
 use crate::chart::slots::{self, Slot};
 use crate::stored::fields::Fields;
 
@@ -52,12 +53,12 @@ impl Noise {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Both<'a> {
     pub(super) steps: [Fields<'a>; 2],
-    pub(super) values: [Measured; 2],
+    pub(super) values: [Known<f64>; 2],
 }
 
 /// `None` where nothing is known. The figures' own intervals come first; what a lost segment costs is
 /// chance that they do not know of, so then the larger of both counts.
-pub(super) fn of(figure: &Figure, both: Both<'_>, repeats: &[f64]) -> Option<Noise> {
+pub(super) fn of(figure: &Info, both: Both<'_>, repeats: &[f64]) -> Option<Noise> {
     let Both { steps, values: [first, second] } = both;
     let own = apart(first, second).map(|margin| Noise { ground: Ground::Bounds, margin });
     let retransmitted = |step: &Fields<'_>| step.number("retransmitted_bytes") > Some(0.0);
@@ -70,7 +71,7 @@ pub(super) fn of(figure: &Figure, both: Both<'_>, repeats: &[f64]) -> Option<Noi
 }
 
 /// By how much the figure varies, from run to run or inside the runs.
-fn varied(figure: &Figure, steps: [Fields<'_>; 2], repeats: &[f64]) -> Option<Noise> {
+fn varied(figure: &Info, steps: [Fields<'_>; 2], repeats: &[f64]) -> Option<Noise> {
     if repeats.len() >= REPEATS_MIN {
         let deviation = deviation(repeats)?;
         // Of the difference of two runs.
@@ -101,8 +102,8 @@ fn varied(figure: &Figure, steps: [Fields<'_>; 2], repeats: &[f64]) -> Option<No
 
 /// By how much two figures differ where their intervals just touch: the upper end of the smaller one
 /// and the lower end of the larger one meet. `None` where one of them has no interval.
-fn apart(first: Measured, second: Measured) -> Option<f64> {
-    let has_interval = |one: Measured| one.at_least.is_some() || one.at_most.is_some();
+fn apart(first: Known<f64>, second: Known<f64>) -> Option<f64> {
+    let has_interval = |one: Known<f64>| one.at_least.is_some() || one.at_most.is_some();
     if !(has_interval(first) && has_interval(second)) {
         return None;
     }
@@ -189,10 +190,10 @@ mod tests {
 
     #[test]
     fn intervals_that_overlap_are_no_change_and_others_are() {
-        let known = |at_least, value, at_most| Measured { value, at_least, at_most };
+        let known = |at_least, value, at_most| Known { value, at_least, at_most };
         let (low, middle) = (known(Some(1.0), 2.0, Some(3.0)), known(Some(2.0), 3.0, Some(4.0)));
         let high = known(Some(3.5), 3.8, Some(4.0));
-        let is_beyond = |first: Measured, second: Measured| {
+        let is_beyond = |first: Known<f64>, second: Known<f64>| {
             let noise = Noise { ground: Ground::Bounds, margin: apart(first, second).unwrap() };
             noise.is_beyond(first.value, second.value)
         };

@@ -4,15 +4,15 @@ use fp_method::burst::{
     BurstTimes, CbsStep, Charge, Discovered, Discovery, Line, Passed, PolicingStep, RateStep,
     SecondBucket, Step,
 };
+use fp_method::path::PATH_MTU;
 use fp_model::Direction;
 use serde_json::{Value, json};
 
-use super::path::path_mtu;
 use super::{add, bounds, ms};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
-        Step::PathMtu(mtu) => path_mtu(mtu),
+        Step::PathMtu(mtu) => json!(PATH_MTU.row(mtu)),
         Step::Line(line) => self::line(line),
         Step::Cbs(step) => cbs(step),
         Step::Rate(step) => rate(step),

@@ -5,10 +5,10 @@ use std::time::Duration;
 use fp_method::flow::{
     Connection, FlowStep, Interval, Limit, PathStep, ProfileStep, RateByLayer, Step,
 };
+use fp_method::path::PATH_MTU;
 use fp_model::{DelaySummary, DscpCount, EcnCount};
 use serde_json::{Value, json};
 
-use super::path::path_mtu;
 use super::{ms, sample};
 
 pub(super) fn step(step: &Step) -> Value {
@@ -20,7 +20,7 @@ pub(super) fn step(step: &Step) -> Value {
 }
 
 fn of_path(path: &PathStep) -> Value {
-    let mut step = path_mtu(&path.mtu);
+    let mut step = json!(PATH_MTU.row(&path.mtu));
     step["family"] = json!(path.family);
     step
 }

@@ -3,7 +3,6 @@
 mod burst;
 mod fields;
 mod flow;
-mod path;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;

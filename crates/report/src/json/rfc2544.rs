@@ -1,5 +1,6 @@
 //! The steps of an RFC 2544 run as the RFC reports them.
 
+use fp_method::path::{BASELINE_RTT, PATH_MTU};
 use fp_method::rfc2544::{
     BackToBack, DelayClock, FrameLoss, FrameRate, Goal, GoalResult, Latency, LineRate, Recovery,
     Step, Throughput, TrialRow,
@@ -8,12 +9,11 @@ use fp_model::Layer;
 use serde_json::{Value, json};
 
 use super::ms;
-use super::path::{baseline_rtt, path_mtu};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
-        Step::PathMtu(mtu) => path_mtu(mtu),
-        Step::BaselineRtt(baseline) => baseline_rtt(baseline),
+        Step::PathMtu(mtu) => json!(PATH_MTU.row(mtu)),
+        Step::BaselineRtt(baseline) => json!(BASELINE_RTT.row(baseline)),
         Step::LineRate(line) => line_rate(line),
         Step::Throughput(found) => throughput(found),
         Step::Latency(found) => latency(found),

@@ -1,16 +1,16 @@
 //! The steps of an RFC 6349 run in JSON.
 
+use fp_method::path::{BASELINE_RTT, PATH_MTU};
 use fp_method::rfc6349::{Bottleneck, Connection, Role, Source, Step, TcpStep};
 use fp_model::{Layer, Rate};
 use serde_json::{Value, json};
 
-use super::path::{baseline_rtt, path_mtu};
 use super::{add, bounds, ms, sample};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
-        Step::PathMtu(mtu) => path_mtu(mtu),
-        Step::BaselineRtt(baseline) => baseline_rtt(baseline),
+        Step::PathMtu(mtu) => json!(PATH_MTU.row(mtu)),
+        Step::BaselineRtt(baseline) => json!(BASELINE_RTT.row(baseline)),
         Step::Bottleneck(limit) => bottleneck(limit),
         Step::Tcp(step) => tcp(step),
     }

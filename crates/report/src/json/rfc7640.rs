@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fp_method::path::BASELINE_RTT;
 use fp_method::rfc7640::{
     CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, PolicerStep, QueueStep, SchedulerStep,
     ShaperStep, Stateful, Stateless, Step, Trains,
@@ -9,12 +10,11 @@ use fp_method::rfc7640::{
 use fp_model::Rate;
 use serde_json::{Value, json};
 
-use super::path::baseline_rtt;
 use super::{add, bounds, ms};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
-        Step::BaselineRtt(baseline) => baseline_rtt(baseline),
+        Step::BaselineRtt(baseline) => json!(BASELINE_RTT.row(baseline)),
         Step::Policer(step) => policer(step),
         Step::Queue(step) => queue(step),
         Step::Scheduler(step) => scheduler(step),

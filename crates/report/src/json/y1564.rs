@@ -1,17 +1,17 @@
 //! The steps of a service activation test as JSON.
 
+use fp_method::path::BASELINE_RTT;
 use fp_method::y1564::{
     Availability, Figures, Measured, Offered, ServiceStep, Shortfall, Step, TcpFigures,
 };
 use serde_json::{Map, Value, json};
 
-use super::path::baseline_rtt;
 use super::{ms, sample};
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
         Step::BaselineRtt { service, baseline } => {
-            let mut fields = baseline_rtt(baseline);
+            let mut fields = json!(BASELINE_RTT.row(baseline));
             fields["service"] = json!(service);
             fields
         }

@@ -4,10 +4,11 @@ use fp_method::burst::{
     Alone, CbsStep, Charge, Discovered, Discovery, Line, Passed, PolicingStep, RateStep, Report,
     SecondBucket, Step,
 };
+use fp_method::path::PATH_MTU;
 use fp_method::{Bounds, signed};
 use fp_model::{Direction, Layer, PacketLayout, Rate};
 
-use super::path::path_mtu;
+use super::path::fact;
 use super::{between, carried, duration, grouped, line, mark, rate, unknown};
 
 const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
@@ -40,7 +41,7 @@ fn way(out: &mut String, steps: &[Step], direction: Direction) {
         }
         table = head;
         match step {
-            Step::PathMtu(mtu) => line(out, &path_mtu(mtu)),
+            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
             Step::Line(found) => line(out, &line_rate(found)),
             Step::Cbs(step) => line(out, &cbs(step)),
             Step::Rate(step) => line(out, &refill(step)),

@@ -3,9 +3,10 @@
 use fp_method::flow::{
     Carried, Connection, FlowStep, Part, Plan, ProfileStep, Report, Step, Transport, is_met,
 };
+use fp_method::path::PATH_MTU;
 use fp_model::{Dscp, DscpCount, Rate, TcpEngine};
 
-use super::path::path_mtu;
+use super::path::fact;
 use super::{amount, duration, grouped, line, mark, one_way, plot, rate, unknown};
 
 /// More flows than that are shown in sum only; the result has them all.
@@ -50,7 +51,7 @@ fn of_path(out: &mut String, report: &Report) {
     let has_both = known().any(|path| path.family != first.family);
     for path in known() {
         let family = if has_both { format!(" {}", path.family) } else { String::new() };
-        line(out, &format!("{}{family}", path_mtu(&path.mtu)));
+        line(out, &format!("{}{family}", fact(&PATH_MTU.row(&path.mtu))));
     }
     line(out, "");
 }

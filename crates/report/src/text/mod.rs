@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
+use fp_model::figure::{Known, Unit};
+pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
 pub(crate) use burst::{NOT_EXCLUDED, lost};
@@ -158,38 +160,10 @@ pub fn progress(direction: Direction, slots: &[Sample]) -> String {
     text
 }
 
-/// A rate in the unit that suits it, three decimals at most.
-pub fn rate(rate: Rate) -> String {
-    let bps = rate.as_bps() as f64;
-    match rate.as_bps() {
-        0..1_000 => format!("{bps:.0} bit/s"),
-        1_000..1_000_000 => format!("{:.2} kbit/s", bps / 1e3),
-        1_000_000..10_000_000_000 => format!("{:.2} Mbit/s", bps / 1e6),
-        _ => format!("{:.3} Gbit/s", bps / 1e9),
-    }
-}
-
-/// The same with half of the interval between its bounds, `39.98 ± 0.04 Mbit/s`; with the one bound
-/// that is known, `at least 938.00 Mbit/s`.
+/// A rate with its interval.
 pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Option<Rate>) -> String {
-    let text = rate(measured);
-    let (least, most) = match (at_least, at_most) {
-        (None, None) => return text,
-        (Some(least), None) => return format!("at least {}", rate(least)),
-        (None, Some(most)) => return format!("at most {}", rate(most)),
-        (Some(least), Some(most)) if least == most => return text,
-        (Some(least), Some(most)) => (least, most),
-    };
-    let Some((value, unit)) = text.split_once(' ') else { return text };
-    let scale = match unit {
-        "Gbit/s" => 1e9,
-        "Mbit/s" => 1e6,
-        "kbit/s" => 1e3,
-        _ => 1.0,
-    };
-    let half = most.as_bps().saturating_sub(least.as_bps()) as f64 / 2.0 / scale;
-    let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    format!("{value} ± {half:.decimals$} {unit}")
+    let known = Known { value: measured, at_least, at_most };
+    Unit::Rate.within(known.map(|rate| rate.as_bps() as f64))
 }
 
 /// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
@@ -216,18 +190,6 @@ pub(crate) fn amount(bytes: u64) -> String {
 fn between(bounds: &Bounds, shown: impl Fn(f64) -> String) -> String {
     let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(shown);
     format!("{estimate} ({least} … {most})")
-}
-
-/// A time in the unit that suits it.
-pub fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds >= 10.0 {
-        format!("{seconds:.1} s")
-    } else if seconds >= 0.001 {
-        format!("{:.2} ms", seconds * 1e3)
-    } else {
-        format!("{:.1} µs", seconds * 1e6)
-    }
 }
 
 /// A one-way delay by two clocks that agree to `error`: of a delay below that only an upper bound is
@@ -273,24 +235,5 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(31_910), "31,910");
         assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn a_rate_has_half_of_its_interval_or_the_one_end_that_is_known() {
-        let mbps = |value: f64| Rate::bps((value * 1e6) as u64);
-        let within = |least, most| rate_within(mbps(39.98), least, most);
-        assert_eq!(within(Some(mbps(39.94)), Some(mbps(40.02))), "39.98 ± 0.04 Mbit/s");
-        assert_eq!(within(Some(mbps(39.5)), None), "at least 39.50 Mbit/s");
-        assert_eq!(within(None, Some(mbps(40.5))), "at most 40.50 Mbit/s");
-        // What was given has no interval.
-        assert_eq!(within(Some(mbps(39.98)), Some(mbps(39.98))), "39.98 Mbit/s");
-    }
-
-    #[test]
-    fn rates_and_times_have_the_unit_that_suits_them() {
-        assert_eq!(rate(Rate::bps(94_928_479)), "94.93 Mbit/s");
-        assert_eq!(rate(Rate::mbps(45_600)), "45.600 Gbit/s");
-        assert_eq!(duration(Duration::from_micros(10_211)), "10.21 ms");
-        assert_eq!(duration(Duration::from_nanos(12_300)), "12.3 µs");
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use fp_method::path::{BASELINE_RTT, PATH_MTU};
 use fp_method::rfc2544::{
     APPLICABILITY, DelayClock, FrameRate, Latency, Limit, LineRate, LineSource, Plan, Report, Step,
     Throughput, is_met,
 };
 use fp_model::Layer;
 
-use super::path::{baseline_rtt, path_mtu};
+use super::path::fact;
 use super::{duration, grouped, line, mark, one_way, rate, unknown};
 
 const BAR_CELLS: usize = 12;
@@ -20,8 +21,8 @@ pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     line(out, "");
     for step in &report.steps {
         match step {
-            Step::PathMtu(mtu) => line(out, &path_mtu(mtu)),
-            Step::BaselineRtt(baseline) => line(out, &baseline_rtt(baseline)),
+            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
+            Step::BaselineRtt(baseline) => line(out, &fact(&BASELINE_RTT.row(baseline))),
             Step::LineRate(found) => line(out, &line_rate(found)),
             Step::Throughput(_)
             | Step::Latency(_)

@@ -1,12 +1,13 @@
 //! The screen of an RFC 6349 run: steps, a window-walk bar chart, a table of the throughput trials.
 
+use fp_method::path::{BASELINE_RTT, PATH_MTU};
 use fp_method::rfc6349::{
     Bottleneck, LimitKind, Plan, Report, Role, Source, Step, TcpStep, is_met,
 };
 use fp_method::{Bounds, rounded};
 use fp_model::{Direction, Layer, LayeredRate, Rate};
 
-use super::path::{baseline_rtt, path_mtu};
+use super::path::fact;
 use super::{amount, beside, between, duration, grouped, line, mark, rate, rate_within, unknown};
 
 /// With it a row fits 80 columns.
@@ -21,8 +22,8 @@ pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
 fn path(out: &mut String, steps: &[Step]) {
     for step in steps {
         match step {
-            Step::PathMtu(mtu) => line(out, &path_mtu(mtu)),
-            Step::BaselineRtt(baseline) => line(out, &baseline_rtt(baseline)),
+            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
+            Step::BaselineRtt(baseline) => line(out, &fact(&BASELINE_RTT.row(baseline))),
             Step::Bottleneck(limit) => line(out, &bottleneck(limit)),
             Step::Tcp(_) => {}
         }

@@ -1,5 +1,6 @@
 //! The inputs of a plan as facts: each under its name, with its unit.
 
+use crate::certificate::capital;
 use std::time::Duration;
 
 use fp_model::Rate;
@@ -63,12 +64,6 @@ fn words_of(name: &str) -> String {
     };
     let text: Vec<String> = name.split('_').map(word).collect();
     text.join(" ") + layer
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 fn add(facts: &mut Vec<Fact>, name: &str, unit: &str, value: &Value) {

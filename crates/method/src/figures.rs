@@ -1,0 +1,47 @@
+//! The kinds of steps that documents know by their columns.
+
+use fp_model::figure::Kind;
+
+use crate::path::{BASELINE_RTT, PATH_MTU};
+
+static KINDS: [&Kind; 2] = [&PATH_MTU.kind, &BASELINE_RTT.kind];
+
+/// All of them, in the order in which a document shows their steps.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter().copied()
+}
+
+/// The kind of the steps that have this name in documents.
+pub fn kind(name: &str) -> Option<&'static Kind> {
+    kinds().find(|kind| kind.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use fp_model::figure::Unit;
+
+    use super::*;
+
+    #[test]
+    fn a_field_ends_as_its_unit_does() {
+        for info in kinds().flat_map(|kind| kind.columns) {
+            let ending = match info.unit {
+                Unit::Rate | Unit::RateOfLayer => "_bps",
+                Unit::Bytes => "_bytes",
+                Unit::Seconds => "_s",
+                Unit::Milliseconds => "_ms",
+                Unit::Microseconds => "_us",
+                Unit::Percent(_) => "_percent",
+                Unit::Share | Unit::Count | Unit::Word | Unit::Flag => "",
+            };
+            assert!(info.field.ends_with(ending), "{} does not end in {ending}", info.field);
+        }
+    }
+
+    #[test]
+    fn the_field_that_stands_for_a_step_is_a_column_of_it() {
+        for kind in kinds() {
+            assert!(kind.fields().any(|field| field == kind.main), "{}", kind.main);
+        }
+    }
+}
