@@ -1,5 +1,7 @@
 //! A quantity and what is known of it.
 
+use fp_model::figure::{Cell, Known};
+
 /// A quantity with the interval in which it is sure to lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
@@ -21,6 +23,12 @@ impl Loss {
     /// The share in percent.
     pub fn percent(&self) -> Bounds {
         self.share.scaled(100.0)
+    }
+}
+
+impl From<Bounds> for Cell {
+    fn from(Bounds { estimate: value, at_least, at_most }: Bounds) -> Self {
+        Known { value, at_least: Some(at_least), at_most: Some(at_most) }.into()
     }
 }
 

@@ -3,8 +3,9 @@
 use fp_model::figure::Kind;
 
 use crate::path::{BASELINE_RTT, PATH_MTU};
+use crate::rfc6349::{BOTTLENECK, TCP};
 
-static KINDS: [&Kind; 2] = [&PATH_MTU.kind, &BASELINE_RTT.kind];
+static KINDS: [&Kind; 4] = [&PATH_MTU.kind, &BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind];
 
 /// All of them, in the order in which a document shows their steps.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
@@ -18,7 +19,7 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 
 #[cfg(test)]
 mod tests {
-    use fp_model::figure::Unit;
+    use fp_model::figure::{Shown, Unit};
 
     use super::*;
 
@@ -27,14 +28,30 @@ mod tests {
         for info in kinds().flat_map(|kind| kind.columns) {
             let ending = match info.unit {
                 Unit::Rate | Unit::RateOfLayer => "_bps",
-                Unit::Bytes => "_bytes",
+                Unit::Bytes | Unit::Amount => "_bytes",
                 Unit::Seconds => "_s",
                 Unit::Milliseconds => "_ms",
                 Unit::Microseconds => "_us",
                 Unit::Percent(_) => "_percent",
-                Unit::Share | Unit::Count | Unit::Word | Unit::Flag => "",
+                Unit::Share(_)
+                | Unit::Ratio(_)
+                | Unit::Count
+                | Unit::Word
+                | Unit::Flag
+                | Unit::Parts(_) => "",
             };
             assert!(info.field.ends_with(ending), "{} does not end in {ending}", info.field);
+        }
+    }
+
+    #[test]
+    fn tables_show_fields_of_their_kind() {
+        for kind in kinds() {
+            for shown in kind.tables.iter().flat_map(|table| table.columns) {
+                if let Shown::Field(field) | Shown::As(field, _) = shown {
+                    assert!(!kind.info(field).name.is_empty(), "{field}");
+                }
+            }
         }
     }
 

@@ -8,11 +8,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::Rate;
 
 mod shown;
 
-pub use shown::{duration, rate};
+pub use shown::{amount, duration, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
 /// was not reached has no upper one.
@@ -26,6 +28,12 @@ pub struct Known<T> {
 impl<T> Known<T> {
     pub const fn alone(value: T) -> Self {
         Self { value, at_least: None, at_most: None }
+    }
+
+    /// With both ends, or none.
+    pub fn within(value: T, ends: Option<[T; 2]>) -> Self {
+        let (at_least, at_most) = ends.map(<(T, T)>::from).unzip();
+        Self { value, at_least, at_most }
     }
 
     #[must_use]
@@ -43,6 +51,14 @@ pub enum Cell {
     Word(Cow<'static, str>),
     Whole(Known<u64>),
     Real(Known<f64>),
+    Parts(Vec<Part>),
+}
+
+/// A row inside of a step, as a connection of a TCP trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    pub columns: &'static [Info],
+    pub cells: Vec<Cell>,
 }
 
 impl Cell {
@@ -51,13 +67,18 @@ impl Cell {
         match self {
             Self::Whole(known) => Some(known.map(|whole| whole as f64)),
             Self::Real(known) => Some(*known),
-            Self::Unknown | Self::Flag(_) | Self::Word(_) => None,
+            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::Parts(_) => None,
         }
     }
 
     /// A time in milliseconds.
     pub fn ms(time: Duration) -> Self {
-        Self::Real(Known::alone(time.as_nanos() as f64 / 1e6))
+        Self::from(time.as_nanos() as f64 / 1e6)
+    }
+
+    /// A time in seconds.
+    pub fn s(time: Duration) -> Self {
+        Self::from(time.as_secs_f64())
     }
 }
 
@@ -76,6 +97,36 @@ impl From<&'static str> for Cell {
 impl From<String> for Cell {
     fn from(word: String) -> Self {
         Self::Word(Cow::Owned(word))
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(known: Option<T>) -> Self {
+        known.map_or(Self::Unknown, Into::into)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(real: f64) -> Self {
+        Self::Real(Known::alone(real))
+    }
+}
+
+impl From<Known<f64>> for Cell {
+    fn from(real: Known<f64>) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl From<Known<Rate>> for Cell {
+    fn from(rate: Known<Rate>) -> Self {
+        Self::Whole(rate.map(Rate::as_bps))
+    }
+}
+
+impl From<Rate> for Cell {
+    fn from(rate: Rate) -> Self {
+        Self::from(rate.as_bps())
     }
 }
 
@@ -101,14 +152,20 @@ pub enum Unit {
     /// Bits per second, of the layer that the step's field `layer` names.
     RateOfLayer,
     Bytes,
+    /// Bytes whose last digit nobody needs.
+    Amount,
     Seconds,
     Milliseconds,
     Microseconds,
     /// With this number of decimals.
     Percent(u8),
-    /// A share of one, which people read as percent.
-    Share,
+    /// A share of one, which people read as percent, with this number of decimals.
+    Share(u8),
+    /// With this number of decimals, and no unit.
+    Ratio(u8),
     Count,
+    /// No number, but rows of these columns.
+    Parts(&'static [Info]),
 }
 
 /// Which change of a figure is good.
@@ -145,7 +202,7 @@ pub struct Metric {
 }
 
 /// A column without the type of its steps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     pub field: &'static str,
     /// For people.
@@ -184,8 +241,19 @@ impl Info {
     }
 
     #[must_use]
+    pub const fn spread(self, spread: Spread) -> Self {
+        Self { spread, ..self }
+    }
+
+    #[must_use]
     pub const fn metric(self, name: &'static str, help: &'static str) -> Self {
         Self { metric: Some(Metric { name, help }), ..self }
+    }
+
+    /// With an interval: a cell has the ends that are known.
+    #[must_use]
+    pub const fn interval(self) -> Self {
+        Self { has_interval: true, ..self }
     }
 
     /// The fields of the ends of its interval.
@@ -220,16 +288,57 @@ pub struct Kind {
     pub columns: &'static [Info],
     /// The field that stands for the step in a list.
     pub main: &'static str,
-    /// The step in a sentence, beside its title.
-    pub fact: fn(&Row) -> String,
+    /// The step in a sentence, beside its title; `None` of what stands in a table.
+    pub fact: Option<fn(&Row) -> String>,
+    pub tables: &'static [&'static Table],
+}
+
+/// A table of steps of a kind.
+#[derive(Debug)]
+pub struct Table {
+    pub caption: &'static str,
+    /// Which steps have a row in it.
+    pub shows: fn(&Row) -> bool,
+    pub columns: &'static [Shown],
+    /// What one has to know to read it.
+    pub note: &'static str,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown {
+    /// What a field has, under its name.
+    Field(&'static str),
+    /// The same under another head.
+    As(&'static str, &'static str),
+    /// Words, under this head.
+    Words(&'static str, fn(&Row) -> String),
+    /// A figure that is made of several fields.
+    Figure(&'static str, fn(&Row) -> String),
 }
 
 impl Kind {
-    /// The fields of a document, those of intervals among them.
+    /// # Panics
+    /// Where it has no such field: a misspelling, which the first test that shows it meets.
+    pub fn info(&self, field: &str) -> &'static Info {
+        &self.columns[self.place(field)]
+    }
+
+    fn place(&self, field: &str) -> usize {
+        let place = self.columns.iter().position(|info| info.field == field);
+        place.unwrap_or_else(|| panic!("a step '{}' has no field '{field}'", self.name))
+    }
+
+    /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
-        self.columns.iter().flat_map(|info| {
-            let ends = info.has_interval.then(|| info.ends()).into_iter().flatten();
-            core::iter::once(info.field.into()).chain(ends)
+        self.columns.iter().flat_map(|info| match info.unit {
+            Unit::Parts(columns) => {
+                columns.iter().map(|inner| format!("{}.N.{}", info.field, inner.field)).collect()
+            }
+            _ => {
+                let ends = info.has_interval.then(|| info.ends()).into_iter().flatten();
+                core::iter::once(info.field.into()).chain(ends).collect::<Vec<String>>()
+            }
         })
     }
 }
@@ -248,6 +357,12 @@ impl<S> Steps<S> {
     }
 }
 
+impl Part {
+    pub fn of<S>(infos: &'static [Info], columns: &[Column<S>], part: &S) -> Self {
+        Self { columns: infos, cells: columns.iter().map(|column| (column.of)(part)).collect() }
+    }
+}
+
 /// A step as its columns have it, from a run or read back from a document.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -256,16 +371,25 @@ pub struct Row {
 }
 
 impl Row {
-    /// # Panics
-    /// Where the kind has no such field: a misspelling, which the first test that shows it meets.
-    fn place(&self, field: &str) -> usize {
-        let place = self.kind.columns.iter().position(|info| info.field == field);
-        place.unwrap_or_else(|| panic!("a step '{}' has no field '{field}'", self.kind.name))
+    /// What a field has, as people read it.
+    pub fn text(&self, field: &str) -> String {
+        match &self.cells[self.kind.place(field)] {
+            Cell::Word(word) => word.clone().into_owned(),
+            Cell::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
+            Cell::Unknown | Cell::Whole(_) | Cell::Real(_) | Cell::Parts(_) => self.shown(field),
+        }
+    }
+
+    /// The first of two numbers as a share of the second, in percent.
+    pub fn share(&self, of: &str, whole: &str) -> String {
+        let share = |(of, whole): (Known<f64>, Known<f64>)| 100.0 * of.value / whole.value.max(1.0);
+        let percent = self.number(of).zip(self.number(whole)).map(share);
+        percent.map_or_else(unknown, |percent| Unit::Percent(1).shown(percent))
     }
 
     /// Empty where there is none.
     pub fn word(&self, field: &str) -> &str {
-        match &self.cells[self.place(field)] {
+        match &self.cells[self.kind.place(field)] {
             Cell::Word(word) => word,
             _ => "",
         }
@@ -277,24 +401,47 @@ impl Row {
         if has_one { self.word("direction") } else { "" }
     }
 
-    pub fn flag(&self, field: &str) -> bool {
-        self.cells[self.place(field)] == Cell::Flag(true)
+    pub fn flag(&self, field: &str) -> Option<bool> {
+        match self.cells[self.kind.place(field)] {
+            Cell::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// `None` where it is not known.
+    pub fn number(&self, field: &str) -> Option<Known<f64>> {
+        self.cells[self.kind.place(field)].number()
+    }
+
+    /// A number as people read it, with the ends of its interval: for one that is not in the middle of it.
+    pub fn between(&self, field: &str) -> String {
+        let unit = self.kind.info(field).unit;
+        self.number(field).map_or_else(unknown, |known| unit.between(known))
     }
 
     /// A number as people read it, with its interval; a dash where it is not known.
     pub fn shown(&self, field: &str) -> String {
-        self.shown_as(self.kind.columns[self.place(field)].unit, field)
+        self.shown_as(self.kind.info(field).unit, field)
     }
 
-    /// The same without its unit, as a count with its thousands apart.
+    /// A number without its interval.
+    pub fn value(&self, field: &str) -> String {
+        let unit = self.kind.info(field).unit;
+        self.number(field).map_or_else(unknown, |known| unit.shown(known.value))
+    }
+
+    /// A number without its unit, as a count with its thousands apart.
     pub fn grouped(&self, field: &str) -> String {
         self.shown_as(Unit::Count, field)
     }
 
     fn shown_as(&self, unit: Unit, field: &str) -> String {
-        let known = self.cells[self.place(field)].number();
-        known.map_or_else(|| "–".into(), |known| unit.within(known))
+        self.number(field).map_or_else(unknown, |known| unit.within(known))
     }
+}
+
+fn unknown() -> String {
+    "–".into()
 }
 
 /// As documents have it: a field for each column, beside it the ends of its interval.
@@ -302,17 +449,29 @@ impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", self.kind.name)?;
-        let columns = self.kind.columns.iter().zip(&self.cells);
-        for (info, cell) in columns {
-            map.serialize_entry(info.field, cell)?;
-            if info.has_interval {
-                for (field, end) in info.ends().iter().zip(cell.ends()) {
-                    map.serialize_entry(field, &end)?;
-                }
-            }
-        }
+        entries(&mut map, self.kind.columns, &self.cells)?;
         map.end()
     }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        entries(&mut map, self.columns, &self.cells)?;
+        map.end()
+    }
+}
+
+fn entries<M: SerializeMap>(map: &mut M, columns: &[Info], cells: &[Cell]) -> Result<(), M::Error> {
+    for (info, cell) in columns.iter().zip(cells) {
+        map.serialize_entry(info.field, cell)?;
+        if info.has_interval {
+            for (field, end) in info.ends().iter().zip(cell.ends()) {
+                map.serialize_entry(field, &end)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Cell {
@@ -324,7 +483,9 @@ impl Cell {
         match self {
             Self::Whole(known) => [known.at_least, known.at_most].map(whole),
             Self::Real(known) => [known.at_least, known.at_most].map(real),
-            Self::Unknown | Self::Flag(_) | Self::Word(_) => [Self::Unknown, Self::Unknown],
+            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::Parts(_) => {
+                [Self::Unknown, Self::Unknown]
+            }
         }
     }
 }
@@ -337,6 +498,7 @@ impl Serialize for Cell {
             Self::Word(word) => serializer.serialize_str(word),
             Self::Whole(known) => serializer.serialize_u64(known.value),
             Self::Real(known) => serializer.serialize_f64(known.value),
+            Self::Parts(parts) => serializer.collect_seq(parts),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
 mod certificate;
 mod chart;
 mod compare;

@@ -1,7 +1,7 @@
 //! Steps of a document as rows of their columns: what a run has just found, and what an older fullpipe has stored.
 
 use fp_method::figures;
-use fp_model::figure::{Cell, Info, Known, Row};
+use fp_model::figure::{Cell, Info, Known, Part, Row, Unit};
 use serde_json::Value;
 
 use crate::stored::fields::Fields;
@@ -9,8 +9,11 @@ use crate::stored::fields::Fields;
 /// A step; `None` of a kind whose columns are not described.
 pub(crate) fn row(step: Fields<'_>) -> Option<Row> {
     let kind = figures::kind(step.word("name"))?;
-    let cells = kind.columns.iter().map(|info| cell(info, step)).collect();
-    Some(Row { kind, cells })
+    Some(Row { kind, cells: cells(kind.columns, step) })
+}
+
+fn cells(columns: &[Info], step: Fields<'_>) -> Vec<Cell> {
+    columns.iter().map(|info| cell(info, step)).collect()
 }
 
 fn cell(info: &Info, step: Fields<'_>) -> Cell {
@@ -30,6 +33,13 @@ fn cell(info: &Info, step: Fields<'_>) -> Cell {
                 }),
             }
         }
-        Value::Null | Value::Array(_) | Value::Object(_) => Cell::Unknown,
+        Value::Array(parts) => match info.unit {
+            Unit::Parts(columns) => {
+                let part = |part| Part { columns, cells: cells(columns, Fields(part)) };
+                Cell::Parts(parts.iter().map(part).collect())
+            }
+            _ => Cell::Unknown,
+        },
+        Value::Null | Value::Object(_) => Cell::Unknown,
     }
 }

@@ -149,15 +149,15 @@ fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
         let direction = step["direction"].as_str().unwrap_or_default();
         let mut add =
             |metric, value| figures.insert((metric, name.clone(), direction.to_owned()), value);
-        if let Some(kind) = step["name"].as_str().and_then(kind) {
-            for info in kind.columns {
-                if let (Some(metric), Some(value)) = (info.metric, step[info.field].as_f64()) {
-                    add(metric.name, value * info.unit.base());
-                }
+        let columns = step["name"].as_str().and_then(kind).map_or(&[][..], |kind| kind.columns);
+        for info in columns {
+            if let (Some(metric), Some(value)) = (info.metric, step[info.field].as_f64()) {
+                add(metric.name, value * info.unit.base());
             }
-            continue;
         }
-        for (field, metric, _, one) in FIGURES {
+        let is_column = |field| columns.iter().any(|info| info.field == field);
+        for (field, metric, _, one) in FIGURES.into_iter().filter(|(field, ..)| !is_column(*field))
+        {
             if let Some(value) = number(step, field) {
                 add(metric, value * one);
             }
@@ -248,7 +248,7 @@ mod tests {
         let watched = Watched::new("line \"1\"");
         let result = json!({"steps": [
             {"name": "baseline_rtt", "rtt_min_ms": 54.0},
-            {"name": "bottleneck", "rate_bps": 41_000_000, "layer": "l1", "rate_l2_bps": 40_000_000},
+            {"name": "bottleneck", "rate_l1_bps": 41_000_000, "rate_l2_bps": 40_000_000},
             {"name": "flow", "rate_bps": 20_000_000, "layer": "l4"},
             {"name": "tcp", "direction": "upload", "throughput_bps": 15_000_000,
              "efficiency_percent": 99.5, "rtt_mean_ms": null},

@@ -14,7 +14,8 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
         title: "path MTU",
         main: "mtu_bytes",
         columns: &infos(MTU),
-        fact: path_mtu,
+        fact: Some(path_mtu),
+        tables: &[],
     },
     columns: MTU,
 };
@@ -32,8 +33,11 @@ const MTU: &[Column<PathMtu>; 5] = &[
 
 fn path_mtu(row: &Row) -> String {
     let by = if is_by_tcp(row) { " (by full segments of TCP)" } else { "" };
-    let hole =
-        if row.flag("black_hole") { ", a black hole: larger packets vanish silently" } else { "" };
+    let hole = if row.flag("black_hole") == Some(true) {
+        ", a black hole: larger packets vanish silently"
+    } else {
+        ""
+    };
     format!("{} bytes{by}{hole}", row.grouped("mtu_bytes"))
 }
 
@@ -43,7 +47,8 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
         title: "baseline RTT",
         main: "rtt_min_ms",
         columns: &infos(RTT),
-        fact: baseline_rtt,
+        fact: Some(baseline_rtt),
+        tables: &[],
     },
     columns: RTT,
 };

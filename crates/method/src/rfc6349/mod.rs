@@ -4,9 +4,9 @@ mod bottleneck;
 mod ideal;
 mod metered;
 mod plan;
-mod report;
 mod standing;
 mod steady;
+mod steps;
 mod throughput;
 mod unmeasured;
 mod verdict;
@@ -22,8 +22,11 @@ pub use crate::path::{BaselineRtt, PathMtu};
 use crate::tester::observed;
 use crate::watched::Watched;
 pub use plan::{Plan, Senders, Thresholds, Windows};
-pub use report::{Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TcpStep};
 pub use steady::Settled;
+pub use steps::{
+    BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TCP,
+    THROUGHPUT, TcpStep, WALK,
+};
 pub use verdict::is_met;
 
 /// Runs the three steps of section 3 in order; each needs what the ones before have found.

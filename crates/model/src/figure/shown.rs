@@ -36,6 +36,15 @@ impl Unit {
         }
     }
 
+    /// A number with both ends of its interval, `0.19 % (0.10 % … 0.30 %)`.
+    pub fn between(self, known: Known<f64>) -> String {
+        let Known { value, at_least: Some(least), at_most: Some(most) } = known else {
+            return self.within(known);
+        };
+        let [value, least, most] = [value, least, most].map(|number| self.shown(number));
+        format!("{value} ({least} … {most})")
+    }
+
     /// A number alone.
     pub fn shown(self, value: f64) -> String {
         let scale = self.scale(value);
@@ -45,14 +54,18 @@ impl Unit {
     fn digits(self, value: f64, Scale { each, decimals, .. }: &Scale) -> String {
         let whole = |value: f64| (value.max(0.0) + 0.5) as u64;
         match self {
-            Self::Bytes | Self::Count | Self::Word | Self::Flag => grouped(whole(value)),
-            Self::Rate | Self::RateOfLayer => format!("{:.decimals$}", value.max(0.0) / each),
+            Self::Bytes | Self::Count | Self::Word | Self::Flag | Self::Parts(_) => {
+                grouped(whole(value))
+            }
+            Self::Rate | Self::RateOfLayer | Self::Amount => {
+                format!("{:.decimals$}", value.max(0.0) / each)
+            }
             // Documents have times in fractions of units, of whole nanoseconds.
             Self::Seconds | Self::Milliseconds | Self::Microseconds => {
                 let time = Duration::from_nanos(whole(value * self.base() * 1e9));
                 format!("{:.decimals$}", time.as_secs_f64() * each)
             }
-            Self::Percent(_) | Self::Share => rounded(value / each, *decimals),
+            Self::Percent(_) | Self::Share(_) | Self::Ratio(_) => rounded(value / each, *decimals),
         }
     }
 
@@ -71,9 +84,16 @@ impl Unit {
                 _ => scale(1e6, 1, "µs"),
             },
             Self::Percent(decimals) => scale(1.0, decimals.into(), "%"),
-            Self::Share => scale(0.01, 4, "%"),
+            Self::Share(decimals) => scale(0.01, decimals.into(), "%"),
+            Self::Ratio(decimals) => scale(1.0, decimals.into(), ""),
             Self::Bytes => scale(1.0, 0, "B"),
-            Self::Count | Self::Word | Self::Flag => scale(1.0, 0, ""),
+            Self::Amount => match value {
+                ..1e4 => scale(1.0, 0, "B"),
+                ..1e6 => scale(1e3, 2, "kB"),
+                ..1e9 => scale(1e6, 2, "MB"),
+                _ => scale(1e9, 2, "GB"),
+            },
+            Self::Count | Self::Word | Self::Flag | Self::Parts(_) => scale(1.0, 0, ""),
         }
     }
 
@@ -87,7 +107,14 @@ impl Unit {
                 share(0.01).max(5e-5 / self.base())
             }
             Self::Percent(_) => 0.1,
-            Self::Share | Self::Bytes | Self::Count | Self::Word | Self::Flag => 0.0,
+            Self::Share(_)
+            | Self::Ratio(_)
+            | Self::Bytes
+            | Self::Amount
+            | Self::Count
+            | Self::Word
+            | Self::Flag
+            | Self::Parts(_) => 0.0,
         }
     }
 
@@ -109,6 +136,11 @@ fn ending(Scale { name, .. }: &Scale) -> String {
 /// A rate in the unit that suits it, three decimals at most.
 pub fn rate(rate: Rate) -> String {
     Unit::Rate.shown(rate.as_bps() as f64)
+}
+
+/// Bytes in the unit that suits them.
+pub fn amount(bytes: u64) -> String {
+    Unit::Amount.shown(bytes as f64)
 }
 
 /// A time in the unit that suits it.
@@ -138,6 +170,7 @@ mod tests {
         assert_eq!(duration(Duration::from_nanos(12_300)), "12.3 µs");
         assert_eq!(Unit::Milliseconds.shown(20.045), "20.05 ms", "of whole nanoseconds");
         assert_eq!(Unit::Bytes.shown(63_712.0), "63,712 B");
-        assert_eq!(Unit::Share.shown(0.001), "0.1000 %");
+        assert_eq!([9_999, 63_712, 2_400_000].map(amount), ["9999 B", "63.71 kB", "2.40 MB"]);
+        assert_eq!(Unit::Share(4).shown(0.001), "0.1000 %");
     }
 }

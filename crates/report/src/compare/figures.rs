@@ -42,15 +42,6 @@ use Better::{Higher, Lower, Neither};
 use Spread::{Deviation, Means, Nowhere, Rtt, Throughput};
 use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Share};
 
-static BOTTLENECK: [Info; 1] =
-    [figure("rate_bps", "bottleneck", Unit::RateOfLayer, Higher, Nowhere)];
-/// The transfer time ratio and the buffer delay follow from the throughput and the RTT beside what
-/// the path allows: they say nothing of a change that these do not say.
-static TCP: [Info; 3] = [
-    figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
-    figure("efficiency_percent", "efficiency", Percent(2), Higher, Nowhere),
-    figure("rtt_mean_ms", "RTT", Milliseconds, Lower, Rtt),
-];
 static FLOW: [Info; 5] = [
     figure("rate_bps", "rate received (l4)", Unit::Rate, Higher, Throughput),
     figure("loss_percent", "lost", Percent(3), Lower, Nowhere),
@@ -86,7 +77,7 @@ static RECOVERY: [Info; 1] = [figure("recovery_ms", "recovery", Milliseconds, Lo
 static SERVICE: [Info; 6] = [
     figure("ir_bps", "information rate (l2)", Unit::Rate, Higher, Throughput),
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
-    figure("flr", "frame loss ratio", Share, Lower, Nowhere),
+    figure("flr", "frame loss ratio", Share(4), Lower, Nowhere),
     figure("ftd_ms", "frame transfer delay", Milliseconds, Lower, Nowhere),
     figure("fdv_ms", "frame delay variation", Milliseconds, Lower, Nowhere),
     figure("availability_percent", "availability", Percent(3), Higher, Nowhere),
@@ -115,8 +106,6 @@ pub(super) fn of(name: &str) -> impl Iterator<Item = &'static Info> {
 /// Of kinds whose columns are not described.
 fn of_others(name: &str) -> &'static [Info] {
     match name {
-        "bottleneck" => &BOTTLENECK,
-        "tcp" => &TCP,
         "flow" => &FLOW,
         "profile" => &PROFILE,
         "cbs" => &CBS,
@@ -186,7 +175,7 @@ impl Key {
         let name = name.trim_start_matches("y1564_").replace('_', " ");
         let name = match (kind(&self.name), name.as_str()) {
             (Some(kind), _) => kind.title.to_owned(),
-            (None, "tcp" | "cbs") => name.to_uppercase(),
+            (None, "cbs") => name.to_uppercase(),
             (None, _) => name,
         };
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));

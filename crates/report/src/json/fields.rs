@@ -2,6 +2,7 @@
 
 use fp_method::figures;
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
+use fp_method::rfc6349::{BOTTLENECK as LIMIT, TCP as TCP_TRIAL};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -103,33 +104,10 @@ const FRAMES_OF_A_SERVICE: &str = "\
 const PATH_MTU: StepFields = of_kind(&MTU.kind);
 const BASELINE_RTT: StepFields = of_kind(&ROUND_TRIP.kind);
 
-const BOTTLENECK: StepFields = StepFields {
-    step: "bottleneck",
-    own: "direction rate_bps rate_bps_at_least rate_bps_at_most layer rate_l1_bps rate_l2_bps \
-        rate_l3_bps frame_bytes source kind trials base_loss_percent base_loss_percent_at_least \
-        base_loss_percent_at_most overload_delay_ms overload_drops \
-        carried_bytes burst_bytes burst_bytes_at_least burst_bytes_at_most",
-    inside: &[],
-};
+const BOTTLENECK: StepFields = of_kind(&LIMIT.kind);
 
-const TCP: StepFields = StepFields {
-    step: "tcp",
-    own: "pass direction flow_direction role window_fraction connections window_bytes \
-        window_effective_bytes bdp_bytes sender congestion_control mss_bytes paced_bps good_bytes \
-        transmitted_bytes retransmitted_bytes transfer_s throughput_bps throughput_bps_at_least \
-        throughput_bps_at_most share_percent share_percent_at_least share_percent_at_most \
-        ideal_bps ideal_bps_at_least ideal_bps_at_most sold_bps needed_cbs_bytes ideal_windows_bps ideal_even_bps ideal_rfc6349_bps transfer_time_ratio \
-        efficiency_percent buffer_delay_percent buffer_delay_ms buffer_delay_grade rtt_mean_ms",
-    inside: &[
-        ("series.N", SLOT),
-        (
-            "flows.N",
-            "good_bytes transmitted_bytes retransmitted_bytes throughput_bps transfer_time_ratio \
-        efficiency_percent buffer_delay_percent rtt_mean_ms rtt_min_ms window_effective_bytes \
-        mss_bytes congestion_control receive_window_limited_s send_buffer_limited_s busy_s",
-        ),
-    ],
-};
+const TCP: StepFields =
+    StepFields { own: "pass", inside: &[("series.N", SLOT)], ..of_kind(&TCP_TRIAL.kind) };
 
 const FLOW_PATH: StepFields = StepFields { own: "family", ..PATH_MTU };
 

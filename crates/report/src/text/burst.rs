@@ -9,7 +9,7 @@ use fp_method::{Bounds, signed};
 use fp_model::{Direction, Layer, PacketLayout, Rate};
 
 use super::path::fact;
-use super::{between, carried, duration, grouped, line, mark, rate, unknown};
+use super::{amount, between, duration, grouped, line, mark, rate, unknown};
 
 const CBS_HEAD: &str = "        frame configured  sent burst   mean rcvd     sent received    lost bursts  sent in   rcvd in";
 const POLICING_HEAD: &str = "        frame configured   sent burst    mean rcvd        CBS  deviation            interval bursts";
@@ -41,7 +41,7 @@ fn way(out: &mut String, steps: &[Step], direction: Direction) {
         }
         table = head;
         match step {
-            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
+            Step::PathMtu(mtu) => fact(out, &PATH_MTU.row(mtu), ""),
             Step::Line(found) => line(out, &line_rate(found)),
             Step::Cbs(step) => line(out, &cbs(step)),
             Step::Rate(step) => line(out, &refill(step)),
@@ -206,6 +206,11 @@ fn discovery(out: &mut String, step: &Discovery) {
     }
     let (trials, sending) = (step.trials, duration(step.sending));
     say("found by", format!("{trials} trials, {sending} of sending"));
+}
+
+/// What a queue was seen to carry without a break: a policer whose bucket holds as much would not have shown.
+pub(crate) fn carried(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!("; seen to carry {}", amount(bytes)))
 }
 
 fn second_bucket(bucket: &SecondBucket) -> String {

@@ -51,7 +51,7 @@ fn of_path(out: &mut String, report: &Report) {
     let has_both = known().any(|path| path.family != first.family);
     for path in known() {
         let family = if has_both { format!(" {}", path.family) } else { String::new() };
-        line(out, &format!("{}{family}", fact(&PATH_MTU.row(&path.mtu))));
+        fact(out, &PATH_MTU.row(&path.mtu), &family);
     }
     line(out, "");
 }

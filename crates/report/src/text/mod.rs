@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
+pub(crate) use fp_model::figure::amount;
 use fp_model::figure::{Known, Unit};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
-pub(crate) use burst::{NOT_EXCLUDED, lost};
+pub(crate) use burst::{NOT_EXCLUDED, carried, lost};
 pub use live::Progress;
-pub(crate) use rfc6349::{base_loss, carried, passes};
 pub use sparkline::sparkline;
 pub use stress::connections;
 
@@ -172,17 +172,6 @@ pub(crate) fn beside(found: &str, whole: Rate) -> String {
     match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
         (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
         _ => format!("{found} of {whole}"),
-    }
-}
-
-/// An amount of bytes in the unit that suits it.
-pub(crate) fn amount(bytes: u64) -> String {
-    let amount = bytes as f64;
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..1_000_000 => format!("{:.2} kB", amount / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} MB", amount / 1e6),
-        _ => format!("{:.2} GB", amount / 1e9),
     }
 }
 

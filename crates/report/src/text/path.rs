@@ -2,7 +2,12 @@
 
 use fp_model::figure::Row;
 
-/// What was found, beside its title and its direction, if it has one.
-pub(super) fn fact(row: &Row) -> String {
-    format!("{:<16}{:<9} {}", row.kind.title, row.direction(), (row.kind.fact)(row))
+use super::line;
+
+/// Adds what was found beside its title and its direction, if it has one, and more behind it; nothing of a step
+/// that stands in a table.
+pub(super) fn fact(out: &mut String, row: &Row, more: &str) {
+    if let Some(fact) = row.kind.fact {
+        line(out, &format!("{:<16}{:<9} {}{more}", row.kind.title, row.direction(), fact(row)));
+    }
 }

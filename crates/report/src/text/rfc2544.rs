@@ -21,8 +21,8 @@ pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     line(out, "");
     for step in &report.steps {
         match step {
-            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
-            Step::BaselineRtt(baseline) => line(out, &fact(&BASELINE_RTT.row(baseline))),
+            Step::PathMtu(mtu) => fact(out, &PATH_MTU.row(mtu), ""),
+            Step::BaselineRtt(baseline) => fact(out, &BASELINE_RTT.row(baseline), ""),
             Step::LineRate(found) => line(out, &line_rate(found)),
             Step::Throughput(_)
             | Step::Latency(_)

@@ -1,14 +1,10 @@
 //! The screen of an RFC 6349 run: steps, a window-walk bar chart, a table of the throughput trials.
 
-use fp_method::path::{BASELINE_RTT, PATH_MTU};
-use fp_method::rfc6349::{
-    Bottleneck, LimitKind, Plan, Report, Role, Source, Step, TcpStep, is_met,
-};
-use fp_method::{Bounds, rounded};
-use fp_model::{Direction, Layer, LayeredRate, Rate};
+use fp_method::rfc6349::{Plan, Report, Role, Step, TcpStep, is_met};
+use fp_model::{Direction, Rate};
 
 use super::path::fact;
-use super::{amount, beside, between, duration, grouped, line, mark, rate, rate_within, unknown};
+use super::{beside, duration, grouped, line, mark, rate, rate_within, unknown};
 
 /// With it a row fits 80 columns.
 const BAR_CELLS: usize = 13;
@@ -20,69 +16,7 @@ pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
 }
 
 fn path(out: &mut String, steps: &[Step]) {
-    for step in steps {
-        match step {
-            Step::PathMtu(mtu) => line(out, &fact(&PATH_MTU.row(mtu))),
-            Step::BaselineRtt(baseline) => line(out, &fact(&BASELINE_RTT.row(baseline))),
-            Step::Bottleneck(limit) => line(out, &bottleneck(limit)),
-            Step::Tcp(_) => {}
-        }
-    }
-}
-
-fn bottleneck(limit: &Bottleneck) -> String {
-    let found = match (limit.source, limit.kind) {
-        (Source::Given, _) => String::from("given"),
-        (Source::Measured, LimitKind::Policer) => String::from("a policer, drops the excess"),
-        (Source::Measured, LimitKind::Queue) => {
-            let queue = limit.overload_delay.map(duration).unwrap_or_default();
-            match limit.overload_drops {
-                true => format!("a queue of {queue}"),
-                false => format!("a queue of more than {queue}"),
-            }
-        }
-        (Source::Measured, LimitKind::NotReached) => String::from("all that the tester sent"),
-        (Source::Measured, LimitKind::Unknown) => String::from("a policer or a queue"),
-    };
-    let passes = passes(limit.burst_bytes.as_ref(), limit.carried_bytes);
-    let LayeredRate { rate: measured, layer } = limit.limit;
-    let other = if layer == Layer::L1 { Layer::L2 } else { Layer::L1 };
-    // Of a limit without an upper end both layers show the lower one.
-    let shown = if limit.at_most.is_some() { measured } else { limit.at_least };
-    let loss = limit.base_loss.map(|loss| loss.percent());
-    let loss = base_loss(loss.map_or(0.0, |loss| loss.estimate), loss);
-    format!(
-        "bottleneck      {:<9} {} {layer} ({} {other}); {found}{passes}{}",
-        limit.direction,
-        rate_within(measured, Some(limit.at_least), limit.at_most),
-        rate(limit.packet.convert(LayeredRate { rate: shown, layer }, other)),
-        if loss.is_empty() { loss } else { format!("\n{:<26}{loss}", "") }
-    )
-}
-
-/// The longest burst that passes at once, with the least and the most, and what a line was seen to carry
-/// without a break.
-pub(crate) fn passes(burst_bytes: Option<&Bounds>, carried_bytes: Option<u64>) -> String {
-    let shown = |bytes: f64| amount(bytes.round() as u64);
-    let burst = burst_bytes.filter(|bytes| bytes.estimate > 0.0);
-    let burst = burst.map(|bytes| format!("; passes a burst of {}", between(bytes, shown)));
-    burst.into_iter().chain([carried(carried_bytes)]).collect()
-}
-
-/// What a queue was seen to carry without a break: a policer whose bucket holds as much would not have shown.
-pub(crate) fn carried(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| format!("; seen to carry {}", amount(bytes)))
-}
-
-/// The loss that does not depend on the rate, with the interval that it is known in, if there is any.
-pub(crate) fn base_loss(percent: f64, within: Option<Bounds>) -> String {
-    if percent <= 0.0 {
-        return String::new();
-    }
-    let within = within.map_or_else(String::new, |Bounds { at_least, at_most, .. }| {
-        format!(" ({} … {} %)", rounded(at_least, 2), rounded(at_most, 2))
-    });
-    format!("{} % lost at any rate{within}", rounded(percent, 2))
+    steps.iter().for_each(|step| fact(out, &step.row(), ""));
 }
 
 /// The trials of a role, with their places among the steps.

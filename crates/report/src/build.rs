@@ -1,0 +1,48 @@
+//! Steps as tables of a document, by what their kinds say of them.
+
+use fp_model::figure::{self, Kind, Shown, Unit};
+
+use crate::document::{Cell, Column, Side, Table};
+use crate::read;
+use crate::stored::fields::Fields;
+
+/// The steps that have a row in a table of this kind.
+pub(crate) fn shown_in<'a>(
+    kind: &Kind,
+    table: &figure::Table,
+    steps: &[Fields<'a>],
+) -> Vec<Fields<'a>> {
+    let is_shown = |step: &Fields<'_>| {
+        step.word("name") == kind.name && read::row(*step).is_some_and(|row| (table.shows)(&row))
+    };
+    steps.iter().copied().filter(is_shown).collect()
+}
+
+/// With a row for each of `steps`.
+pub(crate) fn table(kind: &Kind, table: &figure::Table, steps: &[Fields<'_>]) -> Table {
+    let row = |step: &Fields<'_>| {
+        let row = read::row(*step)?;
+        let text = |shown: &Shown| match shown {
+            Shown::Field(field) | Shown::As(field, _) => row.text(field),
+            Shown::Words(_, of) | Shown::Figure(_, of) => of(&row),
+        };
+        Some(table.columns.iter().map(|shown| Cell::new(text(shown))).collect())
+    };
+    Table {
+        caption: table.caption.to_owned(),
+        columns: table.columns.iter().map(|shown| column(kind, shown)).collect(),
+        rows: steps.iter().filter_map(row).collect(),
+        note: Some(table.note.to_owned()),
+    }
+}
+
+fn column(kind: &Kind, shown: &Shown) -> Column {
+    let is_word = |field| matches!(kind.info(field).unit, Unit::Word | Unit::Flag);
+    let (head, is_word) = match *shown {
+        Shown::Field(field) => (kind.info(field).name, is_word(field)),
+        Shown::As(field, head) => (head, is_word(field)),
+        Shown::Words(head, _) => (head, true),
+        Shown::Figure(head, _) => (head, false),
+    };
+    Column { head: head.to_owned(), side: if is_word { Side::Left } else { Side::Right } }
+}
