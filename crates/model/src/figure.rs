@@ -3,18 +3,21 @@
 //! from this.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 use crate::Rate;
 
+mod row;
 mod shown;
 
-pub use shown::{amount, duration, rate};
+pub use row::{Part, Row};
+pub use shown::{amount, duration, one_way, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
 /// was not reached has no upper one.
@@ -51,14 +54,10 @@ pub enum Cell {
     Word(Cow<'static, str>),
     Whole(Known<u64>),
     Real(Known<f64>),
+    /// Not known but for the ends of its interval.
+    Ends(Box<[Self; 2]>),
+    List(Vec<Self>),
     Parts(Vec<Part>),
-}
-
-/// A row inside of a step, as a connection of a TCP trial.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    pub columns: &'static [Info],
-    pub cells: Vec<Cell>,
 }
 
 impl Cell {
@@ -67,7 +66,7 @@ impl Cell {
         match self {
             Self::Whole(known) => Some(known.map(|whole| whole as f64)),
             Self::Real(known) => Some(*known),
-            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::Parts(_) => None,
+            _ => None,
         }
     }
 
@@ -136,6 +135,12 @@ impl From<u32> for Cell {
     }
 }
 
+impl From<usize> for Cell {
+    fn from(whole: usize) -> Self {
+        Self::from(whole as u64)
+    }
+}
+
 impl From<u64> for Cell {
     fn from(whole: u64) -> Self {
         Self::Whole(Known::alone(whole))
@@ -161,8 +166,10 @@ pub enum Unit {
     Percent(u8),
     /// A share of one, which people read as percent, with this number of decimals.
     Share(u8),
+    /// Frames a second: a rate that was not reached is not said.
+    PerSecond,
     /// With this number of decimals, and no unit.
-    Ratio(u8),
+    Number(u8),
     Count,
     /// No number, but rows of these columns.
     Parts(&'static [Info]),
@@ -212,6 +219,8 @@ pub struct Info {
     pub spread: Spread,
     /// In documents the ends of its interval stand beside it, as `_at_least` and `_at_most`.
     pub has_interval: bool,
+    /// A list of such values.
+    pub is_list: bool,
     pub metric: Option<Metric>,
 }
 
@@ -231,6 +240,7 @@ impl Info {
             better: Better::NotCompared,
             spread: Spread::Nowhere,
             has_interval: false,
+            is_list: false,
             metric: None,
         }
     }
@@ -256,6 +266,11 @@ impl Info {
         Self { has_interval: true, ..self }
     }
 
+    #[must_use]
+    pub const fn list(self) -> Self {
+        Self { is_list: true, ..self }
+    }
+
     /// The fields of the ends of its interval.
     pub fn ends(&self) -> [String; 2] {
         ["at_least", "at_most"].map(|end| format!("{}_{end}", self.field))
@@ -278,6 +293,17 @@ pub const fn infos<S, const N: usize>(columns: &[Column<S>; N]) -> [Info; N] {
     infos
 }
 
+/// These columns and one more.
+pub const fn and<const N: usize, const M: usize>(infos: &[Info; N], more: Info) -> [Info; M] {
+    let mut all = [more; M];
+    let mut place = 0;
+    while place < N {
+        all[place] = infos[place];
+        place += 1;
+    }
+    all
+}
+
 /// A kind of step, as documents know it.
 #[derive(Debug)]
 pub struct Kind {
@@ -286,7 +312,7 @@ pub struct Kind {
     /// For people.
     pub title: &'static str,
     pub columns: &'static [Info],
-    /// The field that stands for the step in a list.
+    /// The field that stands for the step in a list; empty where none does.
     pub main: &'static str,
     /// The step in a sentence, beside its title; `None` of what stands in a table.
     pub fact: Option<fn(&Row) -> String>,
@@ -300,8 +326,8 @@ pub struct Table {
     /// Which steps have a row in it.
     pub shows: fn(&Row) -> bool,
     pub columns: &'static [Shown],
-    /// What one has to know to read it.
-    pub note: &'static str,
+    /// What one has to know to read it, of its first row; empty where there is nothing.
+    pub note: fn(&Row) -> String,
 }
 
 /// A column of a table.
@@ -313,6 +339,8 @@ pub enum Shown {
     As(&'static str, &'static str),
     /// Words, under this head.
     Words(&'static str, fn(&Row) -> String),
+    /// The same of a figure that the tester limits where the last of these says so.
+    Limit(&'static str, fn(&Row) -> String, fn(&Row) -> bool),
     /// A figure that is made of several fields.
     Figure(&'static str, fn(&Row) -> String),
 }
@@ -321,12 +349,7 @@ impl Kind {
     /// # Panics
     /// Where it has no such field: a misspelling, which the first test that shows it meets.
     pub fn info(&self, field: &str) -> &'static Info {
-        &self.columns[self.place(field)]
-    }
-
-    fn place(&self, field: &str) -> usize {
-        let place = self.columns.iter().position(|info| info.field == field);
-        place.unwrap_or_else(|| panic!("a step '{}' has no field '{field}'", self.name))
+        &self.columns[row::place(self.columns, field)]
     }
 
     /// The paths of the fields of a document, those of intervals and of parts among them.
@@ -335,6 +358,7 @@ impl Kind {
             Unit::Parts(columns) => {
                 columns.iter().map(|inner| format!("{}.N.{}", info.field, inner.field)).collect()
             }
+            _ if info.is_list => [format!("{}.N", info.field)].into(),
             _ => {
                 let ends = info.has_interval.then(|| info.ends()).into_iter().flatten();
                 core::iter::once(info.field.into()).chain(ends).collect::<Vec<String>>()
@@ -352,126 +376,8 @@ pub struct Steps<S: 'static> {
 
 impl<S> Steps<S> {
     pub fn row(&'static self, step: &S) -> Row {
-        let cells = self.columns.iter().map(|column| (column.of)(step)).collect();
-        Row { kind: &self.kind, cells }
+        Row { kind: &self.kind, part: Part::of(self.kind.columns, self.columns, step) }
     }
-}
-
-impl Part {
-    pub fn of<S>(infos: &'static [Info], columns: &[Column<S>], part: &S) -> Self {
-        Self { columns: infos, cells: columns.iter().map(|column| (column.of)(part)).collect() }
-    }
-}
-
-/// A step as its columns have it, from a run or read back from a document.
-#[derive(Clone, Debug)]
-pub struct Row {
-    pub kind: &'static Kind,
-    pub cells: Vec<Cell>,
-}
-
-impl Row {
-    /// What a field has, as people read it.
-    pub fn text(&self, field: &str) -> String {
-        match &self.cells[self.kind.place(field)] {
-            Cell::Word(word) => word.clone().into_owned(),
-            Cell::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
-            Cell::Unknown | Cell::Whole(_) | Cell::Real(_) | Cell::Parts(_) => self.shown(field),
-        }
-    }
-
-    /// The first of two numbers as a share of the second, in percent.
-    pub fn share(&self, of: &str, whole: &str) -> String {
-        let share = |(of, whole): (Known<f64>, Known<f64>)| 100.0 * of.value / whole.value.max(1.0);
-        let percent = self.number(of).zip(self.number(whole)).map(share);
-        percent.map_or_else(unknown, |percent| Unit::Percent(1).shown(percent))
-    }
-
-    /// Empty where there is none.
-    pub fn word(&self, field: &str) -> &str {
-        match &self.cells[self.kind.place(field)] {
-            Cell::Word(word) => word,
-            _ => "",
-        }
-    }
-
-    /// Empty where its kind has none.
-    pub fn direction(&self) -> &str {
-        let has_one = self.kind.columns.iter().any(|info| info.field == "direction");
-        if has_one { self.word("direction") } else { "" }
-    }
-
-    pub fn flag(&self, field: &str) -> Option<bool> {
-        match self.cells[self.kind.place(field)] {
-            Cell::Flag(flag) => Some(flag),
-            _ => None,
-        }
-    }
-
-    /// `None` where it is not known.
-    pub fn number(&self, field: &str) -> Option<Known<f64>> {
-        self.cells[self.kind.place(field)].number()
-    }
-
-    /// A number as people read it, with the ends of its interval: for one that is not in the middle of it.
-    pub fn between(&self, field: &str) -> String {
-        let unit = self.kind.info(field).unit;
-        self.number(field).map_or_else(unknown, |known| unit.between(known))
-    }
-
-    /// A number as people read it, with its interval; a dash where it is not known.
-    pub fn shown(&self, field: &str) -> String {
-        self.shown_as(self.kind.info(field).unit, field)
-    }
-
-    /// A number without its interval.
-    pub fn value(&self, field: &str) -> String {
-        let unit = self.kind.info(field).unit;
-        self.number(field).map_or_else(unknown, |known| unit.shown(known.value))
-    }
-
-    /// A number without its unit, as a count with its thousands apart.
-    pub fn grouped(&self, field: &str) -> String {
-        self.shown_as(Unit::Count, field)
-    }
-
-    fn shown_as(&self, unit: Unit, field: &str) -> String {
-        self.number(field).map_or_else(unknown, |known| unit.within(known))
-    }
-}
-
-fn unknown() -> String {
-    "–".into()
-}
-
-/// As documents have it: a field for each column, beside it the ends of its interval.
-impl Serialize for Row {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", self.kind.name)?;
-        entries(&mut map, self.kind.columns, &self.cells)?;
-        map.end()
-    }
-}
-
-impl Serialize for Part {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        entries(&mut map, self.columns, &self.cells)?;
-        map.end()
-    }
-}
-
-fn entries<M: SerializeMap>(map: &mut M, columns: &[Info], cells: &[Cell]) -> Result<(), M::Error> {
-    for (info, cell) in columns.iter().zip(cells) {
-        map.serialize_entry(info.field, cell)?;
-        if info.has_interval {
-            for (field, end) in info.ends().iter().zip(cell.ends()) {
-                map.serialize_entry(field, &end)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 impl Cell {
@@ -483,7 +389,8 @@ impl Cell {
         match self {
             Self::Whole(known) => [known.at_least, known.at_most].map(whole),
             Self::Real(known) => [known.at_least, known.at_most].map(real),
-            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::Parts(_) => {
+            Self::Ends(ends) => *ends.clone(),
+            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::List(_) | Self::Parts(_) => {
                 [Self::Unknown, Self::Unknown]
             }
         }
@@ -493,11 +400,12 @@ impl Cell {
 impl Serialize for Cell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Unknown => serializer.serialize_none(),
+            Self::Unknown | Self::Ends(_) => serializer.serialize_none(),
             Self::Flag(flag) => serializer.serialize_bool(*flag),
             Self::Word(word) => serializer.serialize_str(word),
             Self::Whole(known) => serializer.serialize_u64(known.value),
             Self::Real(known) => serializer.serialize_f64(known.value),
+            Self::List(cells) => serializer.collect_seq(cells),
             Self::Parts(parts) => serializer.collect_seq(parts),
         }
     }

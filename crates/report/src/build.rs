@@ -2,7 +2,7 @@
 
 use fp_model::figure::{self, Kind, Shown, Unit};
 
-use crate::document::{Cell, Column, Side, Table};
+use crate::document::{Cell, Column, Side, Table, Tone};
 use crate::read;
 use crate::stored::fields::Fields;
 
@@ -24,15 +24,21 @@ pub(crate) fn table(kind: &Kind, table: &figure::Table, steps: &[Fields<'_>]) ->
         let row = read::row(*step)?;
         let text = |shown: &Shown| match shown {
             Shown::Field(field) | Shown::As(field, _) => row.text(field),
-            Shown::Words(_, of) | Shown::Figure(_, of) => of(&row),
+            Shown::Words(_, of) | Shown::Limit(_, of, _) | Shown::Figure(_, of) => of(&row),
         };
-        Some(table.columns.iter().map(|shown| Cell::new(text(shown))).collect())
+        let tone = |shown: &Shown| match shown {
+            Shown::Limit(_, _, is_tester) if is_tester(&row) => Tone::Doubtful,
+            _ => Tone::Neutral,
+        };
+        let cell = |shown| Cell::toned(text(shown), tone(shown));
+        Some(table.columns.iter().map(cell).collect())
     };
+    let note = steps.first().and_then(|step| Some((table.note)(&read::row(*step)?)));
     Table {
         caption: table.caption.to_owned(),
         columns: table.columns.iter().map(|shown| column(kind, shown)).collect(),
         rows: steps.iter().filter_map(row).collect(),
-        note: Some(table.note.to_owned()),
+        note: note.filter(|note| !note.is_empty()),
     }
 }
 
@@ -41,7 +47,7 @@ fn column(kind: &Kind, shown: &Shown) -> Column {
     let (head, is_word) = match *shown {
         Shown::Field(field) => (kind.info(field).name, is_word(field)),
         Shown::As(field, head) => (head, is_word(field)),
-        Shown::Words(head, _) => (head, true),
+        Shown::Words(head, _) | Shown::Limit(head, ..) => (head, true),
         Shown::Figure(head, _) => (head, false),
     };
     Column { head: head.to_owned(), side: if is_word { Side::Left } else { Side::Right } }

@@ -9,37 +9,45 @@ use crate::stored::fields::Fields;
 /// A step; `None` of a kind whose columns are not described.
 pub(crate) fn row(step: Fields<'_>) -> Option<Row> {
     let kind = figures::kind(step.word("name"))?;
-    Some(Row { kind, cells: cells(kind.columns, step) })
+    Some(Row { kind, part: part(kind.columns, step) })
 }
 
-fn cells(columns: &[Info], step: Fields<'_>) -> Vec<Cell> {
-    columns.iter().map(|info| cell(info, step)).collect()
+fn part(columns: &'static [Info], step: Fields<'_>) -> Part {
+    Part { columns, cells: columns.iter().map(|info| cell(info, step)).collect() }
 }
 
 fn cell(info: &Info, step: Fields<'_>) -> Cell {
-    match &step.0[info.field] {
+    match (&step.0[info.field], info.unit) {
+        (Value::Array(parts), Unit::Parts(columns)) => {
+            Cell::Parts(parts.iter().map(|fields| part(columns, Fields(fields))).collect())
+        }
+        (Value::Array(values), _) => {
+            Cell::List(values.iter().map(|value| one(value, [&Value::Null; 2])).collect())
+        }
+        (value, _) => one(value, info.ends().each_ref().map(|field| &step.0[field.as_str()])),
+    }
+}
+
+/// A value with the ends of its interval.
+fn one(value: &Value, [at_least, at_most]: [&Value; 2]) -> Cell {
+    match value {
         Value::Bool(flag) => Cell::Flag(*flag),
         Value::String(word) => word.clone().into(),
-        Value::Number(number) => {
-            let [at_least, at_most] = info.ends().map(|field| step.0[field].clone());
-            match number.as_u64() {
-                Some(value) => {
-                    let [at_least, at_most] = [at_least.as_u64(), at_most.as_u64()];
-                    Cell::Whole(Known { value, at_least, at_most })
-                }
-                None => number.as_f64().map_or(Cell::Unknown, |value| {
-                    let [at_least, at_most] = [at_least.as_f64(), at_most.as_f64()];
-                    Cell::Real(Known { value, at_least, at_most })
-                }),
+        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+            (Some(value), _) => {
+                let [at_least, at_most] = [at_least.as_u64(), at_most.as_u64()];
+                Cell::Whole(Known { value, at_least, at_most })
             }
-        }
-        Value::Array(parts) => match info.unit {
-            Unit::Parts(columns) => {
-                let part = |part| Part { columns, cells: cells(columns, Fields(part)) };
-                Cell::Parts(parts.iter().map(part).collect())
+            (None, Some(value)) => {
+                let [at_least, at_most] = [at_least.as_f64(), at_most.as_f64()];
+                Cell::Real(Known { value, at_least, at_most })
             }
-            _ => Cell::Unknown,
+            (None, None) => Cell::Unknown,
         },
-        Value::Null | Value::Object(_) => Cell::Unknown,
+        Value::Null if [at_least, at_most].iter().any(|end| end.is_number()) => {
+            let alone = |end| one(end, [&Value::Null; 2]);
+            Cell::Ends(Box::new([alone(at_least), alone(at_most)]))
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => Cell::Unknown,
     }
 }

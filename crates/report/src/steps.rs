@@ -56,7 +56,7 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
 }
 
 /// The figures that stand for steps whose columns are not described, the first that a step knows.
-const FIGURES: [(&str, Unit); 15] = [
+const FIGURES: [(&str, Unit); 11] = [
     ("connections_peak", Unit::Connections),
     ("throughput_bps", Unit::Rate),
     ("ir_bps", Unit::Rate),
@@ -65,12 +65,8 @@ const FIGURES: [(&str, Unit); 15] = [
     ("rx_burst_bytes_mean", Unit::Bytes),
     ("bsa_bytes", Unit::Bytes),
     ("sr_l2_bps", Unit::Rate),
-    ("rate_l2_bps", Unit::Rate),
     ("rate_bps", Unit::Rate),
     ("rate_l1_bps", Unit::Rate),
-    ("latency_mean_ms", Unit::Milliseconds),
-    ("recovery_ms", Unit::Milliseconds),
-    ("average_frames", Unit::Frames),
     ("tracking_error_percent", Unit::Percent),
 ];
 
@@ -78,24 +74,20 @@ const FIGURES: [(&str, Unit); 15] = [
 enum Unit {
     Rate,
     Bytes,
-    Milliseconds,
-    Frames,
     Connections,
     Percent,
 }
 
 fn figure(step: Fields<'_>) -> String {
     if let Some(row) = read::row(step) {
-        return row.shown(row.kind.main);
+        return row.main();
     }
-    let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, field, *unit)));
-    let Some((value, field, unit)) = known else { return String::new() };
+    let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, *unit)));
+    let Some((value, unit)) = known else { return String::new() };
     let whole = value.max(0.0).round() as u64;
     match unit {
         Unit::Rate => text::rate(Rate::bps(whole)),
         Unit::Bytes => format!("{} B", grouped(whole)),
-        Unit::Milliseconds => step.milliseconds(field),
-        Unit::Frames => format!("{} frames", grouped(whole)),
         Unit::Connections => format!("{} connections", grouped(whole)),
         Unit::Percent => format!("{value:.2} %"),
     }

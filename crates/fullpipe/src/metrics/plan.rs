@@ -18,7 +18,7 @@ use super::{encoded, registry};
 /// of the field is in the metric's unit.
 type FigureOf = (&'static str, &'static str, &'static str, f64);
 
-const FIGURES: [FigureOf; 22] = [
+const FIGURES: [FigureOf; 21] = [
     ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
     (MEASURE, "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
     (
@@ -33,7 +33,6 @@ const FIGURES: [FigureOf; 22] = [
     ("rate_l4_bps", "rate_l4_bits_per_second", "Rate of payload (l4)", 1.0),
     ("ir_bps", "information_rate_l2_bits_per_second", "Information rate of a service (l2)", 1.0),
     ("rtt_mean_ms", "rtt_mean_seconds", "Mean round trip", 1e-3),
-    ("latency_mean_ms", "latency_mean_seconds", "Mean latency of frames", 1e-3),
     ("ftd_ms", "frame_delay_seconds", "Mean frame transfer delay of a service", 1e-3),
     ("fdv_ms", "frame_delay_variation_seconds", "Frame delay variation of a service", 1e-3),
     ("jitter_us", "jitter_seconds", "Jitter of UDP flows (RFC 3550)", 1e-6),
@@ -240,6 +239,7 @@ impl Tests {
 
 #[cfg(test)]
 mod tests {
+    use fp_model::figure::Kind;
     use serde_json::json;
 
     use super::*;
@@ -335,8 +335,12 @@ mod tests {
     fn the_dashboard_names_metrics_that_are_told_and_no_others() {
         let dashboard = include_str!("../../../../examples/grafana/fullpipe.json");
         let dashboard: Value = serde_json::from_str(dashboard).unwrap();
-        let all: serde_json::Map<String, Value> =
-            FIGURES.iter().map(|(field, ..)| ((*field).to_owned(), json!(1.5))).collect();
+        let of_kind = |kind: &Kind| {
+            let fields = kind.columns.iter().map(|info| (info.field.to_owned(), json!(1.5)));
+            fields.chain([("name".to_owned(), json!(kind.name))]).collect()
+        };
+        let of_others = FIGURES.iter().map(|(field, ..)| ((*field).to_owned(), json!(1.5)));
+        let steps: Vec<Value> = kinds().map(of_kind).chain([of_others.collect()]).collect();
         let watched = watched();
         watched.on_test(&Ended {
             test: "all",
@@ -344,7 +348,7 @@ mod tests {
             status: Status::Passed,
             ended_s: 1.6e9,
             lasted_s: 1.0,
-            result: Some(&json!({"steps": [all]})),
+            result: Some(&json!({"steps": steps})),
         });
         let told = watched.text() + &super::super::far_end::text(&Default::default());
         let mut named = 0;

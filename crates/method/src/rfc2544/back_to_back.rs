@@ -10,7 +10,7 @@ use fp_model::{
 };
 
 use super::offer::VERIFICATIONS;
-use super::report::{BackToBack, BurstFigures, FrameRate, Skipped, Throughput};
+use super::steps::{BackToBack, BurstFigures, FrameRate, Skipped, Throughput};
 use super::{Plan, Run, SearchKind, Step, Way};
 use crate::back_to_back::{FrameRates, corrected_buffer_time, implied_buffer_time};
 use crate::search::{Search, SearchPlan, Step as SearchStep};

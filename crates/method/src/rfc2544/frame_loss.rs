@@ -6,7 +6,7 @@ use fp_model::Abort;
 
 use super::line::Line;
 use super::offer::Offer;
-use super::report::FrameLoss;
+use super::steps::FrameLoss;
 use super::{Run, Step, Way};
 
 /// The test ends after so many trials in a row that lost nothing.

@@ -12,7 +12,7 @@ use fp_model::{Abort, Direction, FramesLoad, Layer, Observation, Rate, Testbed, 
 
 use super::line::Line;
 use super::offer::Drain;
-use super::report::FrameRate;
+use super::steps::FrameRate;
 use super::{Plan, Run, Way};
 use crate::bounds::Bounds;
 use crate::burst::discovery::{self, PAUSE_OF_TWO_S};

@@ -11,7 +11,7 @@ use fp_model::{
 };
 
 use super::offer::Offer;
-use super::report::{DelayClock, FrameRate, Latency};
+use super::steps::{DelayClock, FrameRate, Latency};
 use super::{Run, Step, Way};
 use crate::path::SMALL_PACKET_BYTES;
 use crate::tester::mismatch;

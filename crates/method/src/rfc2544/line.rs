@@ -7,7 +7,7 @@ use core::time::Duration;
 use fp_model::{Abort, Direction, PacketLayout, Rate};
 
 use super::offer::Offer;
-use super::report::{FrameRate, LineRate, LineSource};
+use super::steps::{FrameRate, LineRate, LineSource};
 use super::{Run, Step, Way};
 
 const FIRST_RATE_L1: Rate = Rate::mbps(8);

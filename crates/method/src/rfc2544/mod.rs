@@ -11,7 +11,7 @@ mod line;
 mod offer;
 mod plan;
 mod recovery;
-mod report;
+mod steps;
 mod throughput;
 mod time_needed;
 mod unmeasured;
@@ -29,9 +29,10 @@ use crate::tester::observed;
 use crate::watched::Watched;
 use line::Line;
 pub use plan::{Criteria, Durations, LeastThroughput, Plan, Test, Threshold, Way};
-pub use report::{
-    BackToBack, BurstFigures, DelayClock, FrameLoss, FrameRate, Latency, Limit, LineRate,
-    LineSource, Recovery, Report, Skipped, Step, Throughput, TrialRow,
+pub use steps::{
+    BACK_TO_BACK, BackToBack, BurstFigures, DelayClock, FRAME_LOSS, FrameLoss, FrameRate, LATENCY,
+    LINE_RATE, Latency, Limit, LineRate, LineSource, RECOVERY, Recovery, Report, Skipped, Step,
+    THROUGHPUT, Throughput, TrialRow,
 };
 pub use time_needed::time_needed;
 pub use verdict::is_met;

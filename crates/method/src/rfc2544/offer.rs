@@ -9,7 +9,7 @@ use fp_model::{
     PacketLayout, Rate, SentBy, Step as PaceStep, Testbed, Timing, Trial,
 };
 
-use super::report::{FrameRate, TrialRow};
+use super::steps::{FrameRate, TrialRow};
 use super::{Run, Way};
 use crate::tester::{REPEATS, TOLERATED, reports};
 

@@ -9,7 +9,7 @@ use fp_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::report::FrameRate;
+use super::steps::FrameRate;
 use crate::mlr::Goal;
 use crate::search::SearchKind;
 use crate::seconds;

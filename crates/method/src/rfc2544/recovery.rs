@@ -9,7 +9,7 @@ use fp_model::{
 };
 
 use super::line::Line;
-use super::report::{Recovery, Throughput};
+use super::steps::{Recovery, Throughput};
 use super::{Run, Step, Way};
 use crate::tester::{REPEATS, reports};
 

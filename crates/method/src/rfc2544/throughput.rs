@@ -8,7 +8,7 @@ use fp_model::{Abort, Rate};
 use super::inferred::{Inferred, Looked, infer};
 use super::line::Line;
 use super::offer::{Drain, Offer, Offered};
-use super::report::{FrameRate, Limit, LineSource, Throughput, TrialRow};
+use super::steps::{FrameRate, Limit, LineSource, Throughput, TrialRow};
 use super::{Run, SearchKind, Way};
 use crate::mlr::{self, Controller, Goal, GoalResult};
 use crate::search::{Search, SearchPlan, Step as SearchStep};

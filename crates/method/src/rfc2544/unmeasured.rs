@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::report::{BackToBack, Limit, Skipped, Throughput};
+use super::steps::{BackToBack, Limit, Skipped, Throughput};
 use super::{Criteria, Plan, Step, Way};
 
 /// The criteria without a measurement, each a sentence. A length that does not fit the path fails by

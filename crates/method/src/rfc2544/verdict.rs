@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, LayeredRate, SentBy};
 
-use super::report::{DelayClock, FrameRate, Limit, Skipped, Throughput};
+use super::steps::{DelayClock, FrameRate, Limit, Skipped, Throughput};
 use super::{Criteria, Health, Plan, Report, SearchKind, Step, Test, Threshold};
 use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};

@@ -54,18 +54,17 @@ impl Unit {
     fn digits(self, value: f64, Scale { each, decimals, .. }: &Scale) -> String {
         let whole = |value: f64| (value.max(0.0) + 0.5) as u64;
         match self {
+            Self::PerSecond => grouped(value.max(0.0) as u64),
             Self::Bytes | Self::Count | Self::Word | Self::Flag | Self::Parts(_) => {
                 grouped(whole(value))
             }
             Self::Rate | Self::RateOfLayer | Self::Amount => {
                 format!("{:.decimals$}", value.max(0.0) / each)
             }
-            // Documents have times in fractions of units, of whole nanoseconds.
             Self::Seconds | Self::Milliseconds | Self::Microseconds => {
-                let time = Duration::from_nanos(whole(value * self.base() * 1e9));
-                format!("{:.decimals$}", time.as_secs_f64() * each)
+                format!("{:.decimals$}", time(self, value).as_secs_f64() * each)
             }
-            Self::Percent(_) | Self::Share(_) | Self::Ratio(_) => rounded(value / each, *decimals),
+            Self::Percent(_) | Self::Share(_) | Self::Number(_) => rounded(value / each, *decimals),
         }
     }
 
@@ -85,7 +84,7 @@ impl Unit {
             },
             Self::Percent(decimals) => scale(1.0, decimals.into(), "%"),
             Self::Share(decimals) => scale(0.01, decimals.into(), "%"),
-            Self::Ratio(decimals) => scale(1.0, decimals.into(), ""),
+            Self::Number(decimals) => scale(1.0, decimals.into(), ""),
             Self::Bytes => scale(1.0, 0, "B"),
             Self::Amount => match value {
                 ..1e4 => scale(1.0, 0, "B"),
@@ -93,7 +92,9 @@ impl Unit {
                 ..1e9 => scale(1e6, 2, "MB"),
                 _ => scale(1e9, 2, "GB"),
             },
-            Self::Count | Self::Word | Self::Flag | Self::Parts(_) => scale(1.0, 0, ""),
+            Self::PerSecond | Self::Count | Self::Word | Self::Flag | Self::Parts(_) => {
+                scale(1.0, 0, "")
+            }
         }
     }
 
@@ -108,9 +109,10 @@ impl Unit {
             }
             Self::Percent(_) => 0.1,
             Self::Share(_)
-            | Self::Ratio(_)
+            | Self::Number(_)
             | Self::Bytes
             | Self::Amount
+            | Self::PerSecond
             | Self::Count
             | Self::Word
             | Self::Flag
@@ -129,6 +131,11 @@ impl Unit {
     }
 }
 
+/// Of a number in a unit of time, to a whole nanosecond.
+pub(super) fn time(unit: Unit, value: f64) -> Duration {
+    Duration::from_nanos((value * unit.base() * 1e9 + 0.5).max(0.0) as u64)
+}
+
 fn ending(Scale { name, .. }: &Scale) -> String {
     if name.is_empty() { String::new() } else { format!(" {name}") }
 }
@@ -136,6 +143,12 @@ fn ending(Scale { name, .. }: &Scale) -> String {
 /// A rate in the unit that suits it, three decimals at most.
 pub fn rate(rate: Rate) -> String {
     Unit::Rate.shown(rate.as_bps() as f64)
+}
+
+/// A one-way delay by two clocks that agree to `error`: of a delay below that only an upper bound is
+/// known.
+pub fn one_way(delay: Duration, error: Duration) -> String {
+    if delay < error { format!("< {}", duration(delay + error)) } else { duration(delay) }
 }
 
 /// Bytes in the unit that suits them.

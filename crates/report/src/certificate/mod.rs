@@ -14,8 +14,10 @@ mod rfc7640;
 mod stress;
 mod y1564;
 
+use fp_model::figure::{self, Kind};
 use serde_json::Value;
 
+use crate::build;
 use crate::directions;
 use crate::document::{Block, Cell, Document, Fact, Table, Tone, columns};
 use crate::stored::Stored;
@@ -147,6 +149,15 @@ fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Opti
         }
     }
     table(whole)
+}
+
+/// The tables of a kind.
+fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
+    let table = |table: &&figure::Table| {
+        let shown = build::shown_in(kind, table, steps);
+        of_steps(&shown, |steps| build::table(kind, table, steps))
+    };
+    kind.tables.iter().filter_map(table).collect()
 }
 
 /// Whether a step meets what was asked of it.

@@ -14,7 +14,6 @@ pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
         let text = format!("{} at layer 1", step.rate("rate_l1_bps"));
         Fact { name: format!("Line, {}", step.word("direction")), text }
     }));
-    facts.extend(named(steps, "line_rate").into_iter().map(line_rate));
     facts
 }
 
@@ -28,20 +27,4 @@ fn described<'a>(steps: &'a [Fields<'a>]) -> impl Iterator<Item = Fact> + 'a {
             [capital(row.kind.title)].into_iter().chain(of.map(String::from)).collect();
         Some(Fact { name: name.join(", "), text: row.kind.fact?(&row) })
     })
-}
-
-fn line_rate(step: Fields<'_>) -> Fact {
-    let reached = step.rate("reached_l1_bps");
-    let text = match (step.word("source"), step.number("rate_l1_bps")) {
-        ("given", _) => format!("{} l1, given", step.rate("rate_l1_bps")),
-        ("found", Some(_)) => {
-            format!("{} l1, found: {reached} came through", step.rate("rate_l1_bps"))
-        }
-        ("found", None) => format!("no Ethernet's: {reached} l1 came through"),
-        ("tester_limit", _) => {
-            format!("not known: the tester could send no more than {reached} l1")
-        }
-        _ => format!("not known: the cap of {reached} l1 came through"),
-    };
-    Fact { name: format!("Line rate, {}", step.word("direction")), text }
 }

@@ -39,7 +39,7 @@ const fn figure(
 }
 
 use Better::{Higher, Lower, Neither};
-use Spread::{Deviation, Means, Nowhere, Rtt, Throughput};
+use Spread::{Nowhere, Rtt, Throughput};
 use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Share};
 
 static FLOW: [Info; 5] = [
@@ -65,15 +65,6 @@ static DISCOVERY: [Info; 4] = [
     figure("rate_bps", "shaper or line", Unit::Rate, Neither, Nowhere),
     figure("bucket_bytes", "bucket", Bytes, Neither, Nowhere),
 ];
-static THROUGHPUT: [Info; 1] =
-    [figure("rate_l2_bps", "throughput (l2)", Unit::Rate, Higher, Nowhere)];
-static LATENCY: [Info; 2] = [
-    figure("latency_mean_ms", "latency, mean", Milliseconds, Lower, Means("repetition_means_ms")),
-    figure("latency_max_ms", "latency, max", Milliseconds, Lower, Nowhere),
-];
-static BACK_TO_BACK: [Info; 1] =
-    [figure("average_frames", "back-to-back frames", Count, Higher, Deviation("deviation_frames"))];
-static RECOVERY: [Info; 1] = [figure("recovery_ms", "recovery", Milliseconds, Lower, Nowhere)];
 static SERVICE: [Info; 6] = [
     figure("ir_bps", "information rate (l2)", Unit::Rate, Higher, Throughput),
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
@@ -112,10 +103,6 @@ fn of_others(name: &str) -> &'static [Info] {
         "policing" => &POLICING,
         "rate" => &REFILL,
         "discovery" => &DISCOVERY,
-        "rfc2544_throughput" => &THROUGHPUT,
-        "rfc2544_latency" => &LATENCY,
-        "rfc2544_back_to_back" => &BACK_TO_BACK,
-        "rfc2544_recovery" => &RECOVERY,
         "y1564_configuration" | "y1564_performance" => &SERVICE,
         "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
@@ -171,7 +158,7 @@ impl Key {
     }
 
     pub(super) fn words(&self) -> String {
-        let name = self.name.trim_start_matches("rfc2544_").trim_start_matches("rfc7640_");
+        let name = self.name.trim_start_matches("rfc7640_");
         let name = name.trim_start_matches("y1564_").replace('_', " ");
         let name = match (kind(&self.name), name.as_str()) {
             (Some(kind), _) => kind.title.to_owned(),

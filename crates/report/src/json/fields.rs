@@ -1,8 +1,7 @@
 //! The names of the steps of each method's result, and of the fields of these steps.
 
-use fp_method::figures;
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
-use fp_method::rfc6349::{BOTTLENECK as LIMIT, TCP as TCP_TRIAL};
+use fp_method::{figures, rfc2544, rfc6349};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -41,6 +40,11 @@ impl StepFields {
 /// A step of columns alone.
 const fn of_kind(kind: &Kind) -> StepFields {
     StepFields { step: kind.name, own: "", inside: &[] }
+}
+
+/// A step of columns that something is asked of.
+const fn judged(kind: &Kind) -> StepFields {
+    StepFields { own: "pass", ..of_kind(kind) }
 }
 
 /// The steps that a result of `method` may have.
@@ -83,12 +87,6 @@ const STATEFUL: &str = "\
     ttpet_ideal_ms transmitted_bytes retransmitted_bytes efficiency_percent \
     buffer_delay_percent congestion_control";
 
-/// A trial of a search.
-const TRIAL: &str = "\
-    rate_l1_bps rate_fps duration_s planned_frames sent_frames received_frames loss_percent \
-    dropped_by_tester_frames out_of_order_frames duplicate_frames sent_by pass tester_limit \
-    repeats final";
-
 /// The distribution of a time.
 const TIMES: &str = "samples min mean p50 p90 p99 p99_9 p99_99 max";
 
@@ -104,10 +102,9 @@ const FRAMES_OF_A_SERVICE: &str = "\
 const PATH_MTU: StepFields = of_kind(&MTU.kind);
 const BASELINE_RTT: StepFields = of_kind(&ROUND_TRIP.kind);
 
-const BOTTLENECK: StepFields = of_kind(&LIMIT.kind);
+const BOTTLENECK: StepFields = of_kind(&rfc6349::BOTTLENECK.kind);
 
-const TCP: StepFields =
-    StepFields { own: "pass", inside: &[("series.N", SLOT)], ..of_kind(&TCP_TRIAL.kind) };
+const TCP: StepFields = StepFields { inside: &[("series.N", SLOT)], ..judged(&rfc6349::TCP.kind) };
 
 const FLOW_PATH: StepFields = StepFields { own: "family", ..PATH_MTU };
 
@@ -144,53 +141,12 @@ const PROFILE: StepFields = StepFields {
     ],
 };
 
-const LINE_RATE: StepFields = StepFields {
-    step: "line_rate",
-    own: "direction rate_l1_bps source reached_l1_bps frame_bytes trials",
-    inside: &[],
-};
-
-const THROUGHPUT: StepFields = StepFields {
-    step: "rfc2544_throughput",
-    own: "pass direction frame_bytes rate_l1_bps rate_l1_bps_at_least rate_l1_bps_at_most rate_l2_bps \
-        rate_fps rate_fps_at_least rate_fps_at_most percent_of_line theoretical_fps limit",
-    inside: &[
-        (
-            "goals.N",
-            "loss_ratio exceed_ratio initial_s final_s sum_s width relevant_lower_bound_fps \
-        relevant_upper_bound_fps conditional_throughput_fps regular",
-        ),
-        ("trials.N", TRIAL),
-    ],
-};
-
-const LATENCY: StepFields = StepFields {
-    step: "rfc2544_latency",
-    own: "pass direction frame_bytes rate_fps kind clock_error_us definition latency_min_ms \
-        latency_mean_ms latency_max_ms repetitions repetition_means_ms.N",
-    inside: &[],
-};
-
-const FRAME_LOSS: StepFields = StepFields {
-    step: "rfc2544_frame_loss",
-    own: "pass direction frame_bytes highest_fps",
-    inside: &[("trials.N", TRIAL), ("trials.N", "percent_of_highest")],
-};
-
-const BACK_TO_BACK: StepFields = StepFields {
-    step: "rfc2544_back_to_back",
-    own: "pass direction frame_bytes skipped repetitions average_frames min_frames max_frames \
-        deviation_frames implied_buffer_s corrected_buffer_s limit_frames step_frames trials \
-        longest_frames.N",
-    inside: &[],
-};
-
-const RECOVERY: StepFields = StepFields {
-    step: "rfc2544_recovery",
-    own: "pass direction frame_bytes overload_fps reduced_fps recovery_ms lost_in_overload_frames \
-        lost_after_frames sent_late_max_ms tester_limit",
-    inside: &[],
-};
+const LINE_RATE: StepFields = of_kind(&rfc2544::LINE_RATE.kind);
+const THROUGHPUT: StepFields = judged(&rfc2544::THROUGHPUT.kind);
+const LATENCY: StepFields = judged(&rfc2544::LATENCY.kind);
+const FRAME_LOSS: StepFields = judged(&rfc2544::FRAME_LOSS.kind);
+const BACK_TO_BACK: StepFields = judged(&rfc2544::BACK_TO_BACK.kind);
+const RECOVERY: StepFields = judged(&rfc2544::RECOVERY.kind);
 
 const SERVICE_RTT: StepFields = StepFields { own: "service", ..BASELINE_RTT };
 
@@ -376,10 +332,9 @@ mod tests {
     use super::*;
 
     /// The writers of steps, whose keys the names are.
-    const WRITERS: [&str; 7] = [
+    const WRITERS: [&str; 6] = [
         include_str!("burst.rs"),
         include_str!("flow.rs"),
-        include_str!("rfc2544.rs"),
         include_str!("rfc6349.rs"),
         include_str!("rfc7640.rs"),
         include_str!("stress.rs"),

@@ -3,7 +3,6 @@
 mod burst;
 mod fields;
 mod flow;
-mod rfc2544;
 mod rfc6349;
 mod rfc7640;
 mod schema;
@@ -151,7 +150,7 @@ fn plan(work: &Work) -> Value {
 pub(crate) fn steps(work: &Work) -> Vec<Value> {
     let mut steps: Vec<Value> = match work {
         Work::Flow { report, .. } => report.steps.iter().map(flow::step).collect(),
-        Work::Rfc2544 { report, .. } => report.steps.iter().map(rfc2544::step).collect(),
+        Work::Rfc2544 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Rfc6349 { report, .. } => report.steps.iter().map(rfc6349::step).collect(),
         Work::Y1564 { report, .. } => report.steps.iter().map(y1564::step).collect(),
         Work::Burst { report, .. } => report.steps.iter().map(burst::step).collect(),

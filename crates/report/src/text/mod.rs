@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
-pub(crate) use fp_model::figure::amount;
 use fp_model::figure::{Known, Unit};
+pub(crate) use fp_model::figure::{amount, one_way};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
@@ -179,12 +179,6 @@ pub(crate) fn beside(found: &str, whole: Rate) -> String {
 fn between(bounds: &Bounds, shown: impl Fn(f64) -> String) -> String {
     let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(shown);
     format!("{estimate} ({least} … {most})")
-}
-
-/// A one-way delay by two clocks that agree to `error`: of a delay below that only an upper bound is
-/// known.
-pub(crate) fn one_way(delay: Duration, error: Duration) -> String {
-    if delay < error { format!("< {}", duration(delay + error)) } else { duration(delay) }
 }
 
 #[cfg(test)]

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use fp_method::path::{BASELINE_RTT, PATH_MTU};
 use fp_method::rfc2544::{
-    APPLICABILITY, DelayClock, FrameRate, Latency, Limit, LineRate, LineSource, Plan, Report, Step,
-    Throughput, is_met,
+    APPLICABILITY, DelayClock, FrameRate, Latency, Limit, Plan, Report, Step, Throughput, is_met,
 };
 use fp_model::Layer;
 
@@ -19,18 +17,7 @@ const SHARES_OF_A_LINE: usize = 4;
 pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     line(out, APPLICABILITY);
     line(out, "");
-    for step in &report.steps {
-        match step {
-            Step::PathMtu(mtu) => fact(out, &PATH_MTU.row(mtu), ""),
-            Step::BaselineRtt(baseline) => fact(out, &BASELINE_RTT.row(baseline), ""),
-            Step::LineRate(found) => line(out, &line_rate(found)),
-            Step::Throughput(_)
-            | Step::Latency(_)
-            | Step::FrameLoss(_)
-            | Step::BackToBack(_)
-            | Step::Recovery(_) => {}
-        }
-    }
+    report.steps.iter().for_each(|step| fact(out, &step.row(), ""));
     let steps = report.steps.iter().enumerate();
     let judged: Vec<Judged<'_>> =
         steps.map(|(place, step)| (mark(is_met(plan, &report.steps, place), ""), step)).collect();
@@ -50,23 +37,6 @@ fn of<'a, T>(
     row: impl Fn(&'a Step) -> Option<&'a T>,
 ) -> Vec<(&'static str, &'a T)> {
     steps.iter().filter_map(|(status, step)| Some((*status, row(step)?))).collect()
-}
-
-fn line_rate(found: &LineRate) -> String {
-    let reached = rate(found.reached.rate_l1);
-    let told = match (found.source, found.line_l1) {
-        (LineSource::Given, _) => String::from("given"),
-        (LineSource::Found, Some(_)) => format!("found: {reached} came through"),
-        (LineSource::Found, None) => {
-            format!("no Ethernet's: {reached} l1 came through; give it with --line-rate")
-        }
-        (LineSource::TesterLimit, _) => {
-            format!("not known: the tester could send no more than {reached} l1")
-        }
-        (LineSource::RateCap, _) => format!("not known: the cap of {reached} l1 came through"),
-    };
-    let known = found.line_l1.map(|line| format!("{} l1; ", rate(line))).unwrap_or_default();
-    format!("line rate       {:<9} {known}{told}", found.direction)
 }
 
 fn heading(out: &mut String, text: &str) {

@@ -211,7 +211,7 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
         .of(|step| step.judged.even_l4.into()),
     Info::new("ideal_rfc6349_bps", "ideal as in RFC 6349", Unit::Rate)
         .of(|step| step.ideal_strict_l4.into()),
-    Info::new("transfer_time_ratio", "transfer time ratio", Unit::Ratio(3))
+    Info::new("transfer_time_ratio", "transfer time ratio", Unit::Number(3))
         .of(|step| step.transfer_time_ratio.into()),
     Info::new("efficiency_percent", "efficiency", Unit::Percent(2))
         .better(Better::Higher)
@@ -246,8 +246,11 @@ pub static WALK: Table = Table {
         Shown::Figure("ideal", |row| row.shown(allowed(row))),
         Shown::Figure("share", |row| row.share("throughput_bps", allowed(row))),
     ],
-    note: "Connections whose windows together are a quarter, half, three quarters and all of what \
-           fills the path. Less than the ideal at a small window points at loss or delay.",
+    note: |_| {
+        "Connections whose windows together are a quarter, half, three quarters and all of what \
+           fills the path. Less than the ideal at a small window points at loss or delay."
+            .into()
+    },
 };
 
 /// What the windows of a step of the walk allow; an older result has it as the ideal.
@@ -276,11 +279,14 @@ pub static THROUGHPUT: Table = Table {
         Shown::Figure("buffer delay", buffer_delay),
         Shown::Field("rtt_mean_ms"),
     ],
-    note: "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \
+    note: |_| {
+        "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \
            bytes was not retransmitted. Buffer delay: how much the RTT grew under load, with the grade \
            of that from A+ (below 5 ms) to F (400 ms and more) where the windows fill the path. A bulk sender \
            always has more to send; a burst sender writes a window when the one before is \
-           acknowledged.",
+           acknowledged."
+            .into()
+    },
 };
 
 /// In percent of a result from before it was kept in milliseconds.
@@ -300,7 +306,7 @@ const CONNECTION: &[Column<Connection>; 15] = &[
     Info::new("retransmitted_bytes", "retransmitted", Unit::Bytes)
         .of(|flow| flow.report.retransmitted_bytes.into()),
     Info::new("throughput_bps", "throughput (l4)", Unit::Rate).of(|flow| flow.throughput_l4.into()),
-    Info::new("transfer_time_ratio", "transfer time ratio", Unit::Ratio(3))
+    Info::new("transfer_time_ratio", "transfer time ratio", Unit::Number(3))
         .of(|flow| flow.transfer_time_ratio.into()),
     Info::new("efficiency_percent", "efficiency", Unit::Percent(2))
         .of(|flow| flow.efficiency_percent.into()),

@@ -1,0 +1,191 @@
+//! Steps, and rows inside of them, as their columns have them.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{Cell, Column, Info, Kind, Known, Unit, one_way, shown};
+
+/// A row of columns, as a connection of a TCP trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    pub columns: &'static [Info],
+    pub cells: Vec<Cell>,
+}
+
+/// A step, from a run or read back from a document.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub kind: &'static Kind,
+    pub part: Part,
+}
+
+impl Deref for Row {
+    type Target = Part;
+
+    fn deref(&self) -> &Part {
+        &self.part
+    }
+}
+
+pub(super) fn place(columns: &[Info], field: &str) -> usize {
+    let place = columns.iter().position(|info| info.field == field);
+    place.unwrap_or_else(|| panic!("there is no field '{field}'"))
+}
+
+/// # Panics
+/// Each where it has no such field: a misspelling, which the first test that shows it meets.
+impl Part {
+    pub fn of<S>(infos: &'static [Info], columns: &[Column<S>], part: &S) -> Self {
+        Self { columns: infos, cells: columns.iter().map(|column| (column.of)(part)).collect() }
+    }
+
+    fn place(&self, field: &str) -> usize {
+        place(self.columns, field)
+    }
+
+    fn unit(&self, field: &str) -> Unit {
+        self.columns[self.place(field)].unit
+    }
+
+    /// What a field has, as people read it.
+    pub fn text(&self, field: &str) -> String {
+        match &self.cells[self.place(field)] {
+            Cell::Word(word) => word.clone().into_owned(),
+            Cell::Flag(flag) => if *flag { "yes" } else { "no" }.into(),
+            _ => self.shown(field),
+        }
+    }
+
+    /// The first of two numbers as a share of the second, in percent.
+    pub fn share(&self, of: &str, whole: &str) -> String {
+        let share = |(of, whole): (Known<f64>, Known<f64>)| 100.0 * of.value / whole.value.max(1.0);
+        let percent = self.number(of).zip(self.number(whole)).map(share);
+        percent.map_or_else(unknown, |percent| Unit::Percent(1).shown(percent))
+    }
+
+    /// Empty where there is none.
+    pub fn word(&self, field: &str) -> &str {
+        match &self.cells[self.place(field)] {
+            Cell::Word(word) => word,
+            _ => "",
+        }
+    }
+
+    /// Rows inside of it; none where it has none.
+    pub fn parts(&self, field: &str) -> &[Part] {
+        match &self.cells[self.place(field)] {
+            Cell::Parts(parts) => parts,
+            _ => &[],
+        }
+    }
+
+    /// A one-way delay by two clocks that agree to what another field says: of a delay below that only an upper
+    /// bound is known.
+    pub fn one_way(&self, field: &str, error: &str) -> String {
+        let time = |field: &str| {
+            let unit = self.unit(field);
+            self.number(field).map(|known| shown::time(unit, known.value))
+        };
+        let error = time(error).unwrap_or_default();
+        time(field).map_or_else(unknown, |delay| one_way(delay, error))
+    }
+
+    pub fn flag(&self, field: &str) -> Option<bool> {
+        match self.cells[self.place(field)] {
+            Cell::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// `None` where it is not known.
+    pub fn number(&self, field: &str) -> Option<Known<f64>> {
+        self.cells[self.place(field)].number()
+    }
+
+    /// A number as people read it, with the ends of its interval: for one that is not in the middle of it.
+    pub fn between(&self, field: &str) -> String {
+        let unit = self.unit(field);
+        self.number(field).map_or_else(unknown, |known| unit.between(known))
+    }
+
+    /// A number as people read it, with its interval; a dash where it is not known.
+    pub fn shown(&self, field: &str) -> String {
+        self.shown_as(self.unit(field), field)
+    }
+
+    /// A number without its interval.
+    pub fn value(&self, field: &str) -> String {
+        let unit = self.unit(field);
+        self.number(field).map_or_else(unknown, |known| unit.shown(known.value))
+    }
+
+    /// A number without its unit, as a count with its thousands apart.
+    pub fn grouped(&self, field: &str) -> String {
+        self.shown_as(Unit::Count, field)
+    }
+
+    fn shown_as(&self, unit: Unit, field: &str) -> String {
+        self.number(field).map_or_else(unknown, |known| unit.within(known))
+    }
+}
+
+impl Row {
+    /// The figure that stands for the step in a list, with its name where it has no unit; empty where none does.
+    pub fn main(&self) -> String {
+        let field = self.kind.main;
+        if field.is_empty() || self.number(field).is_none() {
+            return String::new();
+        }
+        let info = self.kind.info(field);
+        match info.unit {
+            Unit::Count | Unit::Number(_) | Unit::PerSecond => {
+                format!("{} {}", self.shown(field), info.name)
+            }
+            _ => self.shown(field),
+        }
+    }
+
+    /// Empty where its kind has none.
+    pub fn direction(&self) -> &str {
+        let has_one = self.columns.iter().any(|info| info.field == "direction");
+        if has_one { self.word("direction") } else { "" }
+    }
+}
+
+fn unknown() -> String {
+    "–".into()
+}
+
+/// As documents have it: a field for each column, beside it the ends of its interval.
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", self.kind.name)?;
+        entries(&mut map, &self.part)?;
+        map.end()
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        entries(&mut map, self)?;
+        map.end()
+    }
+}
+
+fn entries<M: SerializeMap>(map: &mut M, part: &Part) -> Result<(), M::Error> {
+    for (info, cell) in part.columns.iter().zip(&part.cells) {
+        map.serialize_entry(info.field, cell)?;
+        if info.has_interval {
+            for (field, end) in info.ends().iter().zip(cell.ends()) {
+                map.serialize_entry(field, &end)?;
+            }
+        }
+    }
+    Ok(())
+}
