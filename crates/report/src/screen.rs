@@ -2,9 +2,10 @@
 
 use fp_method::rounded;
 
+use crate::document::plain_blocks;
 use crate::sentence::{self, word};
 use crate::text::{body, folded, happened, line, mark};
-use crate::{Run, Work, directions, json, reasons};
+use crate::{Run, Work, certificate, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,13 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
         line(&mut out, &format!("{:<15} {status:<4} {count:<12} {figure}", judged.direction));
     }
     line(&mut out, "");
-    body(&mut out, &run.work);
+    match &run.work {
+        Work::Rfc2544 { .. } => {
+            let blocks = certificate::of_method(run.work.method().name(), &brief);
+            plain_blocks(&mut out, &blocks, columns);
+        }
+        work => body(&mut out, work),
+    }
     line(&mut out, "");
     line(&mut out, &format!("verdict: {}", word(&run.work.outcome().0.status.to_string())));
     for reason in reasons::of(&brief) {

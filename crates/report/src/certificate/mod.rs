@@ -70,12 +70,23 @@ pub fn blocks(result: &Stored) -> Vec<Block> {
 
 /// The steps of a result as facts, tables and charts.
 fn found(method: &str, result: &Value) -> Vec<Block> {
-    let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
     let mut blocks = Vec::new();
     let judged = directions(result);
     if !judged.is_empty() {
         blocks.push(Block::Facts(judged));
     }
+    blocks.extend(of_method(method, result));
+    blocks.extend(table(events(Fields(result))));
+    if blocks.is_empty() {
+        blocks.push(Block::Text(String::from("The run ended before it had found anything.")));
+    }
+    blocks
+}
+
+/// The same without what became of each direction and what happened meanwhile.
+pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
+    let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
+    let mut blocks = Vec::new();
     let facts = path::facts(&steps);
     if !facts.is_empty() {
         blocks.push(Block::Facts(facts));
@@ -90,10 +101,6 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
         "stress" => stress::blocks(&steps),
         _ => generic::blocks(&steps),
     });
-    blocks.extend(table(events(Fields(result))));
-    if blocks.is_empty() {
-        blocks.push(Block::Text(String::from("The run ended before it had found anything.")));
-    }
     blocks
 }
 

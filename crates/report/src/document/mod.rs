@@ -9,6 +9,7 @@ mod plain;
 use draw::Drawing;
 pub use html::html;
 pub use pdf::{Paper, PdfError, PdfFile, pdf};
+pub(crate) use plain::plain_blocks;
 pub use plain::{markdown, plain};
 use serde::Serialize;
 

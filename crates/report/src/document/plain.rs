@@ -31,6 +31,17 @@ fn title(document: &Document) -> String {
     }
 }
 
+/// Without its drawings.
+pub(crate) fn plain_blocks(out: &mut String, blocks: &[Block], columns: Option<usize>) {
+    let is_text = |block: &&Block| !matches!(block, Block::Figures(_));
+    for (place, block) in blocks.iter().filter(is_text).enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
+        plain_block(out, block, columns.unwrap_or(COLUMNS));
+    }
+}
+
 fn plain_block(out: &mut String, block: &Block, columns: usize) {
     match block {
         Block::Heading(text) => {
@@ -67,20 +78,28 @@ fn plain_rows(out: &mut String, table: &Table, columns: usize) {
     let mut widths = widths(&rows);
     let wide = |widths: &[usize]| widths.iter().map(|width| BLANKS.len() + width).sum::<usize>();
     let is_left = |place: usize| table.columns[place].side == Side::Left;
-    let longest_word = |place: usize| {
-        let words = rows.iter().filter_map(|row| row.get(place)).flat_map(|cell| cell.split(' '));
-        words.map(|word| word.chars().count()).max().unwrap_or(0)
+    // Figures stand in one piece; words and heads may be broken at their blanks.
+    let piece = |(line, cell): (usize, &str), place: usize| {
+        let whole = cell.chars().count();
+        let word = cell.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        if line == 0 || is_left(place) { word } else { whole }
     };
-    let least: Vec<usize> = widths
-        .iter()
-        .enumerate()
-        .map(|(place, width)| if is_left(place) { longest_word(place) } else { *width })
-        .collect();
+    let least = |place: usize| {
+        let cells = rows.iter().map(|row| row.get(place).map_or("", String::as_str));
+        cells.enumerate().map(|cell| piece(cell, place)).max().unwrap_or(0)
+    };
+    let least: Vec<usize> = (0..widths.len()).map(least).collect();
     let is_first_alone = wide(&least) > columns && widths.len() > 2 && is_left(0);
     if is_first_alone && let Some(first) = widths.first_mut() {
         *first = 0;
     }
-    for place in (0..widths.len()).filter(|place| is_left(*place)) {
+    // Heads of figures first: they take a line more, where words may take many.
+    let places = || 0..widths.len();
+    let order: Vec<usize> = places()
+        .filter(|place| !is_left(*place))
+        .chain(places().filter(|place| is_left(*place)))
+        .collect();
+    for place in order {
         let over = wide(&widths).saturating_sub(columns);
         widths[place] = widths[place].saturating_sub(over).max(least[place].min(widths[place]));
     }
@@ -93,7 +112,7 @@ fn plain_rows(out: &mut String, table: &Table, columns: usize) {
         above = head;
         let words = |(place, cell): (usize, &String)| match table.columns[place].side {
             _ if head.is_some() && place == 0 => Vec::new(),
-            Side::Left if cell.chars().count() > widths[place] => {
+            _ if cell.chars().count() > widths[place] => {
                 textwrap::wrap(cell, widths[place]).into_iter().map(String::from).collect()
             }
             Side::Left | Side::Right => vec![cell.clone()],
@@ -248,6 +267,19 @@ mod tests {
         let text = plain(&document, Some(19));
         let rows = "  step\n    figure     rate\n  one step\n    RTT of        9\n    it\n    b         10.00\n";
         assert!(text.contains(rows), "{text}");
+    }
+
+    #[test]
+    fn a_head_is_broken_where_its_figures_are_narrower_and_the_table_too_wide() {
+        let mut document = document("a");
+        let Some(Block::Table(table)) = document.blocks.first_mut() else { panic!() };
+        table.columns = columns(&["step", ">of the line"]);
+        let text = plain(&document, Some(16));
+        assert!(
+            text.contains("\n  step    of the\n            line\n  a         9.00\n"),
+            "{text}"
+        );
+        assert!(plain(&document, Some(20)).contains("\n  step  of the line\n"));
     }
 
     #[test]
