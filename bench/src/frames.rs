@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail, ensure};
 use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::{NetNs, clock};
 use fp_engine::swarm::ConnectionNetworks;
@@ -31,7 +31,7 @@ const FRAME_BITS: u64 = 64 * 8;
 const FRAME_BITS_L1: u64 = 84 * 8;
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     let pair = Pair::lay().context("cannot lay a veth pair")?;
     pair.cut_into_frames()?;
     with_ring(&pair)?;

@@ -12,7 +12,7 @@ use fp_engine::far::Log;
 use fp_engine::iperf3::client::{self, ClientPlan};
 use fp_engine::iperf3::server::{Server, ServerOptions};
 use fp_engine::iperf3::wire::{DEFAULT_PORT, End, Transport};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_model::{Direction, Rate};
 
 use super::pair::{FAR_IP, Iperf3Server, Pair};
@@ -25,7 +25,7 @@ const LASTS: Duration = Duration::from_secs(2);
 /// Prints the medians of five, each combination of ends in turns, so that whatever else the machine
 /// does disturbs all alike.
 pub(crate) fn run() -> anyhow::Result<()> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     let pair = Pair::lay().context("cannot lay a veth pair")?;
     for streams in STREAMS {
         let mut rates: [Vec<Rate>; 4] = Default::default();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
-use fp_engine::lab::{Families, Grounds, Lab, Namespace};
+use fp_engine::lab::{Families, Lab, Namespace, Privileges};
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use fp_engine::os::packet::{PacketReceiver, PacketSender};
@@ -19,10 +19,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 const RUNS: usize = 5;
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    let grounds = Grounds::prepare()?;
+    let privileges = Privileges::prepare()?;
     let mut out = std::io::stdout();
     writeln!(out, "medians of {RUNS} runs\n")?;
-    let timing = repeated(|| timing(grounds))?;
+    let timing = repeated(|| timing(privileges))?;
     let late = |percentile: fn(&Timing) -> f64| median(timing.iter().map(percentile));
     writeln!(out, "metro line, 40 Mbit/s, 27 ms each way, 4 TCP flows")?;
     writeln!(out, "  release late, p50       {:8.0} us", late(|run| run.p50_us))?;
@@ -31,7 +31,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     writeln!(out, "  round trip beyond 54 ms {:8.0} us  (goal 100)", late(|run| run.beyond_us))?;
     writeln!(out, "  CPU share               {:8.1} %", late(|run| run.cpu_share * 100.0))?;
     for (frame_bytes, goal) in [(64, "0.7 Mpps"), (1518, "8 Gbit/s")] {
-        let rates = repeated(|| forwarding(grounds, frame_bytes))?;
+        let rates = repeated(|| forwarding(privileges, frame_bytes))?;
         let of = |figure: fn(&Forwarding) -> f64| median(rates.iter().map(figure));
         let (per_second, per_core) = (of(|run| run.per_second), of(|run| run.per_core));
         let gigabits = per_core * f64::from(frame_bytes) * 8.0 / 1e9;
@@ -54,10 +54,10 @@ struct Timing {
     cpu_share: f64,
 }
 
-fn timing(grounds: Grounds) -> anyhow::Result<Timing> {
+fn timing(privileges: Privileges) -> anyhow::Result<Timing> {
     const FLOWS: usize = 4;
     const LASTS: Duration = Duration::from_secs(3);
-    let lab = Lab::start(grounds, &metro(), Families::Both, 1)?;
+    let lab = Lab::start(privileges, &metro(), Families::Both, 1)?;
     let (began_at, cpu_before) = (clock::now(), cpu_of_the_forwarder()?);
     let (sink, source) = (lab.far().clone(), lab.near().clone());
     let listener = in_thread(move || {
@@ -165,9 +165,9 @@ struct Forwarding {
     excess: f64,
 }
 
-fn forwarding(grounds: Grounds, frame_bytes: u32) -> anyhow::Result<Forwarding> {
+fn forwarding(privileges: Privileges, frame_bytes: u32) -> anyhow::Result<Forwarding> {
     const LASTS: Duration = Duration::from_secs(1);
-    let lab = Lab::start(grounds, &path_of(Vec::new()), Families::Both, 1)?;
+    let lab = Lab::start(privileges, &path_of(Vec::new()), Families::Both, 1)?;
     let (began_at, cpu_before) = (clock::now(), cpu_of_the_forwarder()?);
     let near = lab.near().clone();
     in_thread(move || {

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::{NetNs, clock};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -325,7 +325,7 @@ fn kernel() -> anyhow::Result<String> {
 
 /// Of TCP in a fresh network namespace, and of its CUBIC, as far as this kernel has them.
 fn settings() -> anyhow::Result<BTreeMap<String, String>> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     NetNs::fresh()?;
     let mut settings = BTreeMap::new();
     let mut take = |name: String, file: PathBuf| {

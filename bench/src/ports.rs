@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use fp_engine::frame_io::{FrameBatch, FrameIo, MemoryPort};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Mac;
 
@@ -23,7 +23,7 @@ const CLIENT: [u8; 4] = [198, 18, 128, 1];
 const SERVER: [u8; 4] = [198, 19, 0, 1];
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     let pair = Pair::lay().context("cannot lay a veth pair")?;
     measure("in memory", MemoryPort::pair())?;
     measure("packet sockets", [packet_port(&pair.near)?, packet_port(&pair.far)?])?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fp_engine::kernel_tcp::{accept, connect, listen, receive, send};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
-use fp_engine::{Bearing, FlowKey, Lease, TcpReceiverHalf};
+use fp_engine::{FlowKey, Lease, Marking, TcpReceiverHalf};
 use fp_model::{CongestionControl, Pace, Rate, Sender, TcpEngine, TcpLoad, Timing};
 
 use super::pair::{FAR_IP, NEAR_IP, Pair};
@@ -38,7 +38,7 @@ const KEY: FlowKey = *b"bench of the tcp";
 /// Prints the median of five for one connection, for four and for sixteen, ours and iperf3's in turns, so that
 /// whatever else the machine does disturbs both alike.
 pub(crate) fn run() -> anyhow::Result<()> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     let pair = Pair::lay().context("cannot lay a veth pair")?;
     for connections in CONNECTIONS {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -76,7 +76,7 @@ impl Pair {
         self.near.enter()?;
         let (lease, now) = (whole_lease(), clock::now());
         let deadline = now + Duration::from_secs(5);
-        let streams = connect(far, load, Bearing::default(), &KEY, &lease, deadline)?;
+        let streams = connect(far, load, Marking::default(), &KEY, &lease, deadline)?;
         send(streams, load, Duration::ZERO, &TIMING, clock::now(), &lease, &mut |_, _| {})?;
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 use fp_engine::frame_io::{FrameIo, MemoryPort};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::memory::available_bytes;
 use fp_model::Family;
 use fp_net::swarm::{Role, Shard};
@@ -83,7 +83,7 @@ pub(crate) fn open_through(
 ) -> anyhow::Result<()> {
     let connections = connections.parse().context("no number of connections")?;
     let rate = rate.map(str::parse).transpose().context("no rate")?;
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     let pair = lay_pair()?;
     match port {
         "memory" => print(port, connections, rate, MemoryPort::pair()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use fp_engine::frame_io::MemoryPort;
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_model::{
     AddressRange, Behaviour, Close, ConnectionAddresses, ConnectionsLoad, ConnectionsShare,
@@ -43,7 +43,7 @@ const SERVER_PORT: u16 = 80;
 
 /// All parts, unless some are named.
 pub(crate) fn run(parts: &[&str]) -> anyhow::Result<()> {
-    Grounds::prepare()?;
+    Privileges::prepare()?;
     for part in if parts.is_empty() { &PARTS } else { parts } {
         match *part {
             "memory" => {

@@ -1,7 +1,6 @@
 //! How a trial is run: both ends, their control connection, the engines and the lab.
 
 mod arrivals;
-mod bearing;
 mod bursts;
 pub mod checkup;
 pub mod control;
@@ -16,6 +15,7 @@ pub mod iperf3;
 pub mod kernel_tcp;
 pub mod lab;
 mod lease;
+mod marking;
 pub mod near;
 mod open_slots;
 pub mod os;
@@ -26,10 +26,10 @@ mod stop;
 pub mod swarm;
 mod udp;
 
-pub use bearing::Bearing;
 pub use data_ports::{DataPorts, NotDataPorts};
 pub use half::{
     FlowKey, ReceiverSlot, SenderSlot, TcpReceiverHalf, TcpSenderConnection, TcpSenderHalf,
 };
 pub use lease::Lease;
+pub use marking::Marking;
 pub use stop::StopFlag;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use fp_model::Time;
 use subtle::ConstantTimeEq as _;
 
-use crate::bearing::Bearing;
 use crate::control::socket::{any_address, plain};
 use crate::half::FlowKey;
 use crate::lease::Lease;
+use crate::marking::Marking;
 use crate::os::{clock, udp};
 
 /// How often the near end repeats its proof until it is confirmed.
@@ -110,13 +110,13 @@ impl ProvenSocket {
 /// when it can take what follows, so that this end may begin.
 pub(crate) fn prove_near(
     far: SocketAddr,
-    bearing: Bearing,
+    marking: Marking,
     key: &FlowKey,
     lease: &Lease,
     deadline: Time,
 ) -> Result<ProvenSocket, FrameError> {
-    let socket = connected_socket(far, bearing).map_err(|source| {
-        let doing = match bearing.near_port {
+    let socket = connected_socket(far, marking).map_err(|source| {
+        let doing = match marking.near_port {
             Some(_) => "open a UDP socket at the port asked for",
             None => "open a UDP socket to the far end",
         };
@@ -173,10 +173,10 @@ pub(crate) fn prove_far(
     Err(FrameError::NotProven { peer: Peer(peer) })
 }
 
-fn connected_socket(far: SocketAddr, bearing: Bearing) -> io::Result<UdpSocket> {
+fn connected_socket(far: SocketAddr, marking: Marking) -> io::Result<UdpSocket> {
     let far = plain(far);
-    let socket = UdpSocket::bind((any_address(far.is_ipv4()), bearing.port_of(0)))?;
-    udp::set_up(&socket, bearing.traffic_class)?;
+    let socket = UdpSocket::bind((any_address(far.is_ipv4()), marking.port_of(0)))?;
+    udp::set_up(&socket, marking.traffic_class)?;
     socket.connect(far)?;
     Ok(socket)
 }
@@ -238,7 +238,7 @@ pub(crate) mod tests {
     use super::*;
 
     const KEY: FlowKey = *b"0123456789abcdef";
-    const PLAIN: Bearing = Bearing { traffic_class: 0, near_port: None };
+    const PLAIN: Marking = Marking { traffic_class: 0, near_port: None };
 
     /// A lease of a minute: one renewed in the future.
     pub(crate) fn long_lease() -> Lease {

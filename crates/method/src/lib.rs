@@ -31,6 +31,7 @@ pub mod rfc2544;
 pub mod rfc6349;
 pub mod rfc7640;
 pub mod rpm;
+mod sanity;
 pub mod search;
 mod seconds;
 mod stall;
@@ -39,7 +40,6 @@ pub mod stress;
 pub mod tcp_rules;
 mod tester;
 pub mod verdict;
-mod watched;
 pub mod y1564;
 
 pub use amount::{BitsPerSecond, Bytes, PerSecond, Seconds};

@@ -1,9 +1,9 @@
 //! Bursts of numbered UDP frames, each begun at its time: one end sends, the other one notes arrivals.
 
+mod cache_warming;
 mod receiver;
 mod sender;
 mod tally;
-mod warmth;
 
 use std::time::Duration;
 

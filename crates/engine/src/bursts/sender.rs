@@ -8,7 +8,7 @@ use std::time::Duration;
 use fp_model::{BurstSpacing, BurstsLoad, Departure, Rate, Time, Timing};
 use fp_net::stream::{BURST_LATENESS_MAX, DepartureCurve, MovedBursts};
 
-use super::{Plan, frame_bits_l1, frames_per_second, warmth};
+use super::{Plan, cache_warming, frame_bits_l1, frames_per_second};
 use crate::frames::{HEAD_BYTES, Head, HeadBytes, Stream};
 use crate::half::{BurstsSenderHalf, SenderSlot, SentBurst};
 use crate::lease::Lease;
@@ -214,7 +214,7 @@ impl<'a> BurstSender<'a> {
         let segments = (udp::SEGMENTED_BYTES_MAX / payload_bytes).clamp(1, SEGMENTS_MAX);
         Ok(Self {
             socket: &proven.socket,
-            to_itself: warmth::socket_to_itself(stream.family).ok(),
+            to_itself: cache_warming::socket_to_itself(stream.family).ok(),
             lease,
             pace: Pace::new(load),
             frames: load.frames_per_burst,
@@ -233,8 +233,8 @@ impl<'a> BurstSender<'a> {
     /// Waits until `due` and keeps warm, meanwhile, what it takes to send a frame.
     fn wait_warm(&mut self, due: Time) -> Result<Time, FrameError> {
         if let Some(to_itself) = self.to_itself.take() {
-            wait_until(due - warmth::LASTS, self.lease)?;
-            while clock::now() < due - warmth::ONE_TAKES {
+            wait_until(due - cache_warming::LASTS, self.lease)?;
+            while clock::now() < due - cache_warming::ONE_TAKES {
                 // Whether one of them finds its way is no matter.
                 let _ = self.send_some(&to_itself, &[[0; HEAD_BYTES]; 2]);
                 let _ = self.send_some(&to_itself, &[[0; HEAD_BYTES]; 1]);

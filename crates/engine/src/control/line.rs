@@ -14,8 +14,8 @@ use fp_model::contact::GIVEN_UP_AFTER;
 use super::channel::{Channel, ChannelError};
 use super::far_clock::{Exchange, FarClock};
 use super::message::Message;
-use super::pulse::Pulse;
 use super::sparing::Sparing;
+use super::udp_heartbeat::UdpHeartbeat;
 use crate::Lease;
 use crate::end::End;
 use crate::os::clock;
@@ -63,7 +63,7 @@ impl Line {
     pub(crate) fn start(
         channel: Channel,
         end: End,
-        pulse: Option<Pulse>,
+        heartbeat: Option<UdpHeartbeat>,
         lease: Lease,
         hear: Hear,
     ) -> io::Result<Self> {
@@ -74,7 +74,7 @@ impl Line {
         let keeper = Keeper {
             channel,
             end,
-            pulse,
+            heartbeat,
             lease,
             hear,
             to_send,
@@ -124,7 +124,7 @@ impl Drop for Line {
 struct Keeper {
     channel: Channel,
     end: End,
-    pulse: Option<Pulse>,
+    heartbeat: Option<UdpHeartbeat>,
     lease: Lease,
     hear: Hear,
     to_send: Receiver<Message>,
@@ -190,24 +190,25 @@ impl Keeper {
 
     fn wait(&self, timeout: Duration) -> Result<(), ChannelError> {
         let mut sources = vec![self.channel.interest(), (self.wake.as_fd(), Interest::Read)];
-        sources.extend(self.pulse.as_ref().map(|pulse| (pulse.as_fd(), Interest::Read)));
+        sources
+            .extend(self.heartbeat.as_ref().map(|heartbeat| (heartbeat.as_fd(), Interest::Read)));
         Ok(wait(&sources, timeout)?)
     }
 
     fn exchange_pulses(&mut self) {
         let now = clock::now();
-        if let Some(pulse) = &mut self.pulse
-            && pulse.listen()
+        if let Some(heartbeat) = &mut self.heartbeat
+            && heartbeat.listen()
         {
             self.lease.renew(now);
             self.pulse_heard = Some(now);
             self.sparing.iter_mut().for_each(Sparing::hear);
         }
         if now >= self.pulse_due {
-            let held = self.sparing.and_then(|sparing| sparing.pulse(now));
+            let held = self.sparing.and_then(|sparing| sparing.heartbeat(now));
             self.pulse_due = now + held.unwrap_or(HEARTBEAT);
-            if let Some(pulse) = &mut self.pulse {
-                pulse.beat();
+            if let Some(heartbeat) = &mut self.heartbeat {
+                heartbeat.beat();
             }
         }
     }

@@ -48,7 +48,7 @@ pub(crate) enum Admission {
         #[serde(default)]
         other_address: Option<IpAddr>,
         /// Where heartbeats by UDP are awaited.
-        pulse: Option<Door>,
+        pulse: Option<FlowAddress>,
     },
     WrongToken {},
     Full {
@@ -76,7 +76,7 @@ pub(crate) enum Message {
         patience_ms: u64,
     },
     /// Far to near: one door for each flow.
-    Ready { trial: u64, doors: Vec<Door> },
+    Ready { trial: u64, doors: Vec<FlowAddress> },
     /// Near to far: begin at this instant of the far end's clock.
     Start { trial: u64, at_ns: u64 },
     /// Far to near, about seven times a second for each flow.
@@ -122,7 +122,7 @@ fn is_zero<Count: Default + PartialEq>(count: &Count) -> bool {
 /// Where the near end finds a flow or sends its pulse, and by which key it is known there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Door {
+pub(crate) struct FlowAddress {
     pub(crate) port: u16,
     pub(crate) key: FlowKey,
     /// Of many connections alone, which have no port of a socket.

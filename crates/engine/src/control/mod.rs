@@ -6,10 +6,10 @@ mod identity;
 pub(crate) mod line;
 pub(crate) mod message;
 pub(crate) mod pairing;
-pub(crate) mod pulse;
 pub(crate) mod socket;
 mod sparing;
 pub(crate) mod tls;
+pub(crate) mod udp_heartbeat;
 
 pub use identity::{Identity, IdentityError};
 pub use pairing::{DEFAULT_PORT, FarAddress, Host, Pairing, PairingError, Secret};

@@ -2,7 +2,7 @@
 //!
 //! A heartbeat takes the tokens of a frame, and at 1 Mbit/s all that two ends say to each other is one
 //! percent of what passes. So an end that sends holds its heartbeats back, because its frames are heard
-//! as well, and the other one sends pulses, which nobody has to acknowledge.
+//! as well, and the other one sends heartbeats, which nobody has to acknowledge.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::end::End;
 pub(crate) struct Sparing {
     /// No live figures: the bursts, or trains, would meet them.
     pub(crate) is_mute: bool,
-    /// All flows are of frames that one end sends, so that the other one's pulses meet none of them,
+    /// All flows are of frames that one end sends, so that the other one's heartbeats meet none of them,
     is_one_way: bool,
     /// and this end sends them.
     is_sender: bool,
-    /// The other end's pulses come through, for which this end's must have come before.
+    /// The other end's heartbeats come through, for which this end's must have come before.
     has_pulses: bool,
     active: Duration,
     until: Time,
 }
 
 impl Sparing {
-    /// From one pulse of a sender to the next: where none of its frames arrive, pulses may still be late
+    /// From one heartbeat of a sender to the next: where none of its frames arrive, heartbeats may still be late
     /// by a heartbeat before the path is taken for dead.
     const HELD: Duration = DEAD_MAN.saturating_sub(HEARTBEAT);
     /// From one message that is acknowledged to the next.
@@ -56,19 +56,19 @@ impl Sparing {
         })
     }
 
-    /// The trial begins at `at` on this end's clock, and the other end's last pulse came at `pulse_heard`.
+    /// The trial begins at `at` on this end's clock, and the other end's last heartbeat came at `pulse_heard`.
     pub(crate) fn begin(&mut self, at: Time, pulse_heard: Option<Time>, now: Time) {
         self.until = at + self.active;
         self.has_pulses = pulse_heard.is_some_and(|heard| now.since(heard) < DEAD_MAN);
     }
 
-    /// A pulse of the other end has come.
+    /// A heartbeat of the other end has come.
     pub(crate) const fn hear(&mut self) {
         self.has_pulses = true;
     }
 
-    /// How long after a pulse the next one is due.
-    pub(crate) fn pulse(&self, now: Time) -> Option<Duration> {
+    /// How long after a heartbeat the next one is due.
+    pub(crate) fn heartbeat(&self, now: Time) -> Option<Duration> {
         (self.is_sender && now < self.until).then_some(Self::HELD)
     }
 
@@ -119,12 +119,12 @@ mod tests {
         let trial = trial(2, &[(UPLOAD, frames(true))]);
         let held = Some(Duration::from_millis(500));
         let ends = [End::Near, End::Far].map(|end| begun(&trial, end, Some(at(9_900))));
-        assert_eq!(ends.map(|end| end.pulse(LATER)), [held, None]);
-        assert_eq!(ends.map(|end| end.pulse(at(12_100))), [None, None]);
+        assert_eq!(ends.map(|end| end.heartbeat(LATER)), [held, None]);
+        assert_eq!(ends.map(|end| end.heartbeat(at(12_100))), [None, None]);
         let both = [(UPLOAD, frames(true)), (Direction::Download, frames(true))];
         let both = self::trial(2, &both);
         let ends = [End::Near, End::Far].map(|end| begun(&both, end, Some(at(9_900))));
-        assert_eq!(ends.map(|end| (end.pulse(LATER), end.message(LATER))), [(None, None); 2]);
+        assert_eq!(ends.map(|end| (end.heartbeat(LATER), end.message(LATER))), [(None, None); 2]);
     }
 
     #[test]
@@ -161,6 +161,6 @@ mod tests {
         assert_eq!(is_mute(4, &[probes.clone(), (UPLOAD, frames(false))]), None);
         let beside =
             begun(&trial(2, &[probes, (UPLOAD, frames(true))]), End::Near, Some(at(9_900)));
-        assert_eq!((beside.pulse(LATER), beside.message(LATER)), (None, None));
+        assert_eq!((beside.heartbeat(LATER), beside.message(LATER)), (None, None));
     }
 }

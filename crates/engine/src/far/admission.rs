@@ -7,7 +7,7 @@ use fp_model::{
     BurstsLoad, ConnectionAddresses, ConnectionsLoad, Ecn, FlowSpec, FramesLoad, Load, Pace,
     ProbesLoad, Rate, Sender, TcpEngine, TcpLoad, Timing, Trial,
 };
-use fp_net::stream::{SPELLS_MAX, Schedule};
+use fp_net::stream::{PACE_SEGMENTS_MAX, Schedule};
 
 use crate::frame_io::Prefix;
 use crate::frames::Head;
@@ -118,7 +118,7 @@ const BURST_FRAMES_MAX: u64 = 20_000_000;
 const BURSTS_MAX: u64 = 50_000;
 const STEPS_MAX: usize = 10_000;
 /// A pace that turns as chance will has room for twice as many.
-const TURNS_MAX: u128 = SPELLS_MAX as u128 / 4;
+const TURNS_MAX: u128 = PACE_SEGMENTS_MAX as u128 / 4;
 /// More than any interface carries.
 const RATE_MAX: Rate = Rate::bps(1_000_000_000_000);
 

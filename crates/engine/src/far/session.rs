@@ -22,10 +22,10 @@ use crate::Lease;
 use crate::control::channel::{Channel, ChannelError};
 use crate::control::line::{Line, LineError};
 use crate::control::message::{
-    Admission, Door, Entry, Hello, Message, PROTOCOL, TO_FAR_MAX_BYTES, common_protocol,
+    Admission, Entry, FlowAddress, Hello, Message, PROTOCOL, TO_FAR_MAX_BYTES, common_protocol,
 };
 use crate::control::pairing::Token;
-use crate::control::pulse::Pulse;
+use crate::control::udp_heartbeat::UdpHeartbeat;
 use crate::control::{host_facts, socket};
 use crate::end::End;
 use crate::flow::{self, Broken, Ended, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
@@ -99,7 +99,7 @@ pub(super) fn attend(house: &House, guest: Guest, stream: TcpStream, peer: Socke
 /// A near end that has shown the token.
 struct Admitted {
     channel: Channel,
-    pulse: Option<Pulse>,
+    heartbeat: Option<UdpHeartbeat>,
     protocol: u32,
 }
 
@@ -118,8 +118,8 @@ fn admit(
         channel.part(parting.min(deadline));
     }
     let protocol = outcome?;
-    let pulse = welcome(house, &mut channel, peer)?;
-    Ok(Admitted { channel, pulse, protocol })
+    let heartbeat = welcome(house, &mut channel, peer)?;
+    Ok(Admitted { channel, heartbeat, protocol })
 }
 
 /// The near end's protocol version.
@@ -150,13 +150,13 @@ fn welcome(
     house: &House,
     channel: &mut Channel,
     peer: SocketAddr,
-) -> Result<Option<Pulse>, NotAdmitted> {
+) -> Result<Option<UdpHeartbeat>, NotAdmitted> {
     let local = socket::plain(channel.local_address()?);
     // An address that no interface holds is possible, and then its MTU is not known.
     let interface_mtu_bytes = interfaces::mtu_of(local.ip()).ok().flatten();
     // Without pulses the heartbeats of the connection have to do.
-    let opened = Pulse::far(local, &house.data_ports, peer.ip()).ok();
-    let (pulse, door) = opened.unzip();
+    let opened = UdpHeartbeat::far(local, &house.data_ports, peer.ip()).ok();
+    let (heartbeat, door) = opened.unzip();
     let facts = host_facts();
     let other_address = interfaces::other_family_of(local.ip()).ok().flatten();
     channel.queue(&Admission::Welcome {
@@ -167,7 +167,7 @@ fn welcome(
     })?;
     channel.allow(TO_FAR_MAX_BYTES);
     channel.exchange()?;
-    Ok(pulse)
+    Ok(heartbeat)
 }
 
 struct Session<'a> {
@@ -223,7 +223,7 @@ impl fmt::Display for Why {
 
 impl<'a> Session<'a> {
     fn begin(house: &'a House, admitted: Admitted, peer: SocketAddr) -> io::Result<Self> {
-        let Admitted { channel, pulse, protocol: near_protocol } = admitted;
+        let Admitted { channel, heartbeat, protocol: near_protocol } = admitted;
         let local = channel.local_address()?;
         let lease = Lease::of_far_end(clock::now());
         let (post, mail) = mpsc::channel();
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
             let _ = to_me.send(Mail::Line(heard));
             if before < UNREAD_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        let line = Line::start(channel, End::Far, pulse, lease.clone(), hear)?;
+        let line = Line::start(channel, End::Far, heartbeat, lease.clone(), hear)?;
         let local = socket::plain(local);
         Ok(Self {
             house,
@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn open(&mut self, trial: u64, spec: &Trial) -> Result<Vec<Door>, String> {
+    fn open(&mut self, trial: u64, spec: &Trial) -> Result<Vec<FlowAddress>, String> {
         let networks = &self.house.connection_networks;
         admission::admit(spec, networks).map_err(|refusal| refusal.to_string())?;
         let mut doors = Vec::with_capacity(spec.flows.len());
@@ -335,7 +335,7 @@ impl<'a> Session<'a> {
         flow: usize,
         spec: &FlowSpec,
         whole: &Trial,
-    ) -> Result<(Door, FlowHalf), String> {
+    ) -> Result<(FlowAddress, FlowHalf), String> {
         let key = random::bytes().map_err(|error| format!("no random bytes: {error}"))?;
         let (opening, port, frames) = match swarm::connections_of(spec, &whole.timing) {
             Some((by_frames, load)) => {
@@ -352,7 +352,7 @@ impl<'a> Session<'a> {
         };
         let (spec, timing) = (spec.clone(), whole.timing);
         let half = FlowHalf { end: End::Far, trial, flow, spec, timing, key, opening };
-        Ok((Door { port, key, frames }, half))
+        Ok((FlowAddress { port, key, frames }, half))
     }
 
     fn listen(&self, spec: &FlowSpec) -> Result<(Opening, u16), String> {

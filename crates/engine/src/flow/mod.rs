@@ -20,7 +20,7 @@ use crate::end::End;
 use crate::frames::Conductor;
 use crate::half::{FlowKey, Half};
 use crate::os::clock;
-use crate::os::effort::Effort;
+use crate::os::thread_usage::ThreadUsage;
 use crate::swarm;
 
 use sockets::Opened;
@@ -172,12 +172,12 @@ impl FlowHalf {
         // Nobody reads the mail of a session that is over.
         let tell = |news| drop(post.send(Mail::Flow { trial, flow, news }));
         let _last_words = LastWords(&tell);
-        let mut effort = Effort::begin();
-        let outcome = self.run_opened(started, lease, conductor, &tell, &mut effort);
+        let mut usage = ThreadUsage::begin();
+        let outcome = self.run_opened(started, lease, conductor, &tell, &mut usage);
         let ended = outcome.map(|half| Ended {
             half,
-            longest_stall: effort.longest_stall(),
-            processor_share: effort.processor_share(),
+            longest_stall: usage.longest_stall(),
+            processor_share: usage.processor_share(),
         });
         let unheard = lease.went_unheard();
         tell(News::Over(ended.map_err(|reason| Broken { reason, unheard })));
@@ -189,7 +189,7 @@ impl FlowHalf {
         lease: &Lease,
         conductor: &Arc<Conductor>,
         tell: &dyn Fn(News),
-        effort: &mut Effort,
+        usage: &mut ThreadUsage,
     ) -> Result<Half, String> {
         let mut opened = Opened::meet(
             self.end,
@@ -203,8 +203,8 @@ impl FlowHalf {
         // Near ends begin when their flows are confirmed, and have nothing to confirm.
         let confirm = || if self.end == End::Far { opened.confirm() } else { Ok(()) };
         let start = await_start(started, lease, confirm)?;
-        *effort = Effort::begin();
-        let mut stretches = Stretches::of(&self.timing, tell, effort);
+        *usage = ThreadUsage::begin();
+        let mut stretches = Stretches::of(&self.timing, tell, usage);
         let half = opened.run(self.end, &self.spec, &self.timing, start, lease, &mut stretches);
         stretches.flush();
         half.map(|half| half.by_slots(&self.timing, &self.spec.load))

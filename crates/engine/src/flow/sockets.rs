@@ -21,7 +21,7 @@ use crate::half::{FlowKey, Half};
 use crate::os::clock;
 use crate::swarm::{self, SwarmError};
 use crate::udp::{FrameError, ProvenSocket, prove_far, prove_near};
-use crate::{Bearing, DataPorts, Lease, bursts, frames, kernel_tcp, probes};
+use crate::{DataPorts, Lease, Marking, bursts, frames, kernel_tcp, probes};
 
 /// Opens the door at which the near end will be awaited, at `peer` if that is known, and says its port: one of
 /// `ports` of the address `at`.
@@ -292,7 +292,7 @@ fn meet_tcp(
     let deadline = clock::now() + OPENING_MAX;
     let met = match opening {
         Opening::Dial(far) => {
-            kernel_tcp::connect(far, load, Bearing::of(spec), key, lease, deadline)
+            kernel_tcp::connect(far, load, Marking::of(spec), key, lease, deadline)
         }
         Opening::AwaitTcp { listener, peer } => {
             kernel_tcp::accept(&listener, load, key, peer, lease, deadline)
@@ -310,7 +310,7 @@ fn meet_udp(
 ) -> Result<ProvenSocket, String> {
     let deadline = clock::now() + OPENING_MAX;
     let met = match opening {
-        Opening::Dial(far) => prove_near(far, Bearing::of(spec), key, lease, deadline),
+        Opening::Dial(far) => prove_near(far, Marking::of(spec), key, lease, deadline),
         Opening::AwaitUdp { socket, peer } => {
             prove_far(socket, spec.traffic_class(), key, peer, lease, deadline)
         }

@@ -4,19 +4,19 @@ use fp_model::Timing;
 
 use super::News;
 use crate::control::message::Seen;
-use crate::os::effort::Effort;
+use crate::os::thread_usage::ThreadUsage;
 
 /// Adds up slots and tells each stretch when it is over.
 pub(crate) struct Stretches<'a> {
     slots: usize,
     under_way: Option<(usize, Seen)>,
     tell: &'a dyn Fn(News),
-    effort: &'a mut Effort,
+    usage: &'a mut ThreadUsage,
 }
 
 impl<'a> Stretches<'a> {
-    pub(super) fn of(timing: &Timing, tell: &'a dyn Fn(News), effort: &'a mut Effort) -> Self {
-        Self { slots: timing.beats_per_stretch(), under_way: None, tell, effort }
+    pub(super) fn of(timing: &Timing, tell: &'a dyn Fn(News), usage: &'a mut ThreadUsage) -> Self {
+        Self { slots: timing.beats_per_stretch(), under_way: None, tell, usage }
     }
 
     pub(super) fn on_slot(&mut self, slot: usize, seen: Seen) {
@@ -33,7 +33,7 @@ impl<'a> Stretches<'a> {
 
     pub(super) fn flush(&mut self) {
         if let Some((stretch, seen)) = self.under_way.take() {
-            self.effort.look();
+            self.usage.look();
             (self.tell)(News::Progress { stretch, seen });
         }
     }
@@ -70,8 +70,8 @@ mod tests {
             let News::Progress { stretch, seen: Seen::Sent(slot) } = news else { panic!() };
             told.borrow_mut().push((stretch, slot.sent_bytes));
         };
-        let mut effort = Effort::begin();
-        let mut stretches = Stretches::of(&timing, &tell, &mut effort);
+        let mut usage = ThreadUsage::begin();
+        let mut stretches = Stretches::of(&timing, &tell, &mut usage);
         for slot in 0..10 {
             let seen = SenderSlot { sent_bytes: 1 << slot, ..SenderSlot::default() };
             stretches.on_slot(slot, Seen::Sent(seen));

@@ -10,9 +10,9 @@ use super::greeting::{Flow, write_whole};
 use super::options::data_socket;
 use super::watch::Watch;
 use super::{TcpError, reset};
-use crate::bearing::Bearing;
 use crate::half::FlowKey;
 use crate::lease::Lease;
+use crate::marking::Marking;
 
 /// Connections that come up at the same time: more would overrun a listener's queue.
 const BATCH: usize = 64;
@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 pub fn connect(
     far: SocketAddr,
     load: &TcpLoad,
-    bearing: Bearing,
+    marking: Marking,
     key: &FlowKey,
     lease: &Lease,
     deadline: Time,
@@ -34,7 +34,7 @@ pub fn connect(
     let flow = Flow { load, key, peer: far, lease, deadline };
     let watch = Watch::new().map_err(TcpError::Watch)?;
     let mut dials = Dials { flow, watch, begun: Vec::new(), up: 0 };
-    let outcome = dials.all_up(bearing);
+    let outcome = dials.all_up(marking);
     let streams = dials.begun.into_iter().map(|dial| dial.stream).collect::<Vec<_>>();
     if outcome.is_err() {
         reset(&streams);
@@ -67,11 +67,11 @@ enum Stage {
 }
 
 impl Dials<'_> {
-    fn all_up(&mut self, bearing: Bearing) -> Result<(), TcpError> {
+    fn all_up(&mut self, marking: Marking) -> Result<(), TcpError> {
         let wanted = self.flow.load.connections as usize;
         while self.up < wanted {
             while self.begun.len() < wanted && self.begun.len() - self.up < BATCH {
-                self.dial(bearing).map_err(|source| self.flow.failed("connect to", source))?;
+                self.dial(marking).map_err(|source| self.flow.failed("connect to", source))?;
             }
             let patience = self.flow.patience(self.up)?;
             for k in 0..self.watch.wait(patience).map_err(TcpError::Watch)? {
@@ -81,10 +81,10 @@ impl Dials<'_> {
         Ok(())
     }
 
-    fn dial(&mut self, bearing: Bearing) -> io::Result<()> {
+    fn dial(&mut self, marking: Marking) -> io::Result<()> {
         let far = self.flow.peer.ip();
-        let socket = data_socket(far, self.flow.load, bearing.traffic_class)?;
-        bearing.bind(&socket, self.begun.len(), far)?;
+        let socket = data_socket(far, self.flow.load, marking.traffic_class)?;
+        marking.bind(&socket, self.begun.len(), far)?;
         match socket.connect(&self.flow.peer.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             Ok(()) | Err(_) => {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fp_model::{CongestionControl, MicroBursts, Pace, Sender, TcpEngine, TcpLoad, Timing};
 
 use super::*;
-use crate::Bearing;
+use crate::Marking;
 use crate::half::{FlowKey, TcpReceiverHalf, TcpSenderHalf};
 use crate::os::clock;
 
@@ -45,20 +45,20 @@ fn soon() -> fp_model::Time {
 
 /// The connections of a flow: the ends that connected and the ends that accepted.
 fn connections(ip: IpAddr, load: &TcpLoad) -> (Vec<TcpStream>, Vec<TcpStream>) {
-    connections_bearing(ip, load, Bearing::default())
+    connections_bearing(ip, load, Marking::default())
 }
 
 fn connections_bearing(
     ip: IpAddr,
     load: &TcpLoad,
-    bearing: Bearing,
+    marking: Marking,
 ) -> (Vec<TcpStream>, Vec<TcpStream>) {
     let (lease, deadline) = (long_lease(), soon());
-    let listener = listen(SocketAddr::new(ip, 0), load, bearing.traffic_class).unwrap();
+    let listener = listen(SocketAddr::new(ip, 0), load, marking.traffic_class).unwrap();
     let far = listener.local_addr().unwrap();
     std::thread::scope(|scope| {
         let accepting = scope.spawn(|| accept(&listener, load, &KEY, Some(ip), &lease, deadline));
-        let connected = connect(far, load, bearing, &KEY, &lease, deadline).unwrap();
+        let connected = connect(far, load, marking, &KEY, &lease, deadline).unwrap();
         (connected, accepting.join().unwrap().unwrap())
     })
 }
@@ -159,7 +159,7 @@ fn full_segments_are_as_long_as_the_path_allows() {
 #[test]
 fn both_ends_are_marked_and_run_the_congestion_control_asked_for() {
     // DSCP 46.
-    let expedited = Bearing { traffic_class: 0xb8, near_port: None };
+    let expedited = Marking { traffic_class: 0xb8, near_port: None };
     let (connected, accepted) = connections_bearing(V4, &LOAD, expedited);
     for stream in connected.iter().chain(&accepted) {
         assert_eq!(rustix::net::sockopt::ip_tos(stream).unwrap(), 0xb8);
@@ -263,9 +263,9 @@ fn strangers_are_refused_and_keep_nobody_waiting() {
         let accepting = scope.spawn(|| accept(&listener, &LOAD, &KEY, Some(V4), &lease, deadline));
         let silent = TcpStream::connect(far).unwrap();
         let wrong = *b"some other key!!";
-        let refused = connect(far, &LOAD, Bearing::default(), &wrong, &lease, deadline);
+        let refused = connect(far, &LOAD, Marking::default(), &wrong, &lease, deadline);
         assert!(matches!(refused, Err(TcpError::Refused { index: 0, .. })), "{refused:?}");
-        let connected = connect(far, &LOAD, Bearing::default(), &KEY, &lease, deadline);
+        let connected = connect(far, &LOAD, Marking::default(), &KEY, &lease, deadline);
         assert_eq!(connected.unwrap().len(), 1);
         assert_eq!(accepting.join().unwrap().unwrap().len(), 1);
         drop(silent);
@@ -281,7 +281,7 @@ fn whoever_comes_from_elsewhere_is_refused_even_with_the_key() {
     std::thread::scope(|scope| {
         let accepting =
             scope.spawn(|| accept(&listener, &LOAD, &KEY, Some(expected), &lease, deadline));
-        let refused = connect(far, &LOAD, Bearing::default(), &KEY, &lease, soon());
+        let refused = connect(far, &LOAD, Marking::default(), &KEY, &lease, soon());
         assert!(matches!(refused, Err(TcpError::Refused { .. })), "{refused:?}");
         let late = accepting.join().unwrap();
         assert!(matches!(late, Err(TcpError::Late { ready: 0, wanted: 1, .. })), "{late:?}");
@@ -291,7 +291,7 @@ fn whoever_comes_from_elsewhere_is_refused_even_with_the_key() {
 #[test]
 fn a_closed_port_is_reported_with_its_address() {
     let far = TcpListener::bind((V4, 0)).unwrap().local_addr().unwrap();
-    let refused = connect(far, &LOAD, Bearing::default(), &KEY, &long_lease(), soon());
+    let refused = connect(far, &LOAD, Marking::default(), &KEY, &long_lease(), soon());
     let text = refused.unwrap_err().to_string();
     assert!(text.starts_with(&format!("cannot connect to {far}: ")), "{text}");
 }

@@ -20,8 +20,8 @@ use rustix::io::Errno;
 
 use super::buffer::{Buffer, Pool};
 use super::gateway::{Gateway, GatewayTruth};
-use super::gathering::Gathering;
 use super::packet::{corrupt, dscp_if_routed, remark, wire_bytes};
+use super::reordering::Reordering;
 use super::truth::DirectionTruth;
 use super::wiring::{Cable, ROUTER, Wiring};
 use crate::os::packet::{PacketReceiver, PacketSender};
@@ -189,7 +189,7 @@ impl Clocks {
 struct Lane {
     receiver: PacketReceiver,
     sender: PacketSender,
-    gathering: Gathering,
+    reordering: Reordering,
     way: Way<Buffer>,
     pool: Pool,
     /// Frames that are to be sent now.
@@ -216,7 +216,7 @@ impl Lane {
         Ok(Self {
             receiver: PacketReceiver::open(from.port.index, from.max_frame_bytes())?,
             sender: PacketSender::open(to.port.index)?,
-            gathering: Gathering::new(way.least_delay()),
+            reordering: Reordering::new(way.least_delay()),
             way,
             pool: pool.clone(),
             due: Vec::with_capacity(PacketSender::BATCH),
@@ -230,14 +230,14 @@ impl Lane {
 
     /// Takes frames that have arrived, at most a batch, and returns how many.
     fn receive(&mut self, clocks: &mut Clocks) -> usize {
-        let Self { receiver, gathering, pool, .. } = self;
+        let Self { receiver, reordering, pool, .. } = self;
         let mut take_one = || {
             receiver.receive(|frame| {
                 let Some(dscp) = dscp_if_routed(frame.bytes) else { return };
                 let left_at = clocks.arrival(frame.arrived_at_wall);
                 let frame_bytes = wire_bytes(frame.bytes);
                 let body = pool.copy_of(frame.bytes);
-                gathering.push(left_at, Frame { frame_bytes, dscp, body });
+                reordering.push(left_at, Frame { frame_bytes, dscp, body });
             })
         };
         (0..RECEIVE_BATCH).take_while(|_| take_one()).count()
@@ -245,7 +245,7 @@ impl Lane {
 
     /// Everything up to `now` happens.
     fn carry(&mut self, now: Time) {
-        while let Some((left_at, frame)) = self.gathering.next(now) {
+        while let Some((left_at, frame)) = self.reordering.next(now) {
             self.way.on_frame(left_at, frame);
         }
         self.release(now);
@@ -253,7 +253,7 @@ impl Lane {
 
     /// When there will be something to do.
     fn due(&self) -> Option<Time> {
-        self.way.poll_timeout().into_iter().chain(self.gathering.look_at()).min()
+        self.way.poll_timeout().into_iter().chain(self.reordering.look_at()).min()
     }
 
     /// Sends the frames that are due at `now`, at most a batch.
@@ -291,7 +291,7 @@ impl Lane {
     /// How late frames were since this was asked last.
     fn take_lateness(&mut self) -> Lateness {
         let mut late = mem::replace(&mut self.late, Lateness::new());
-        late.overtaken_max = self.gathering.take_overtaken_max();
+        late.overtaken_max = self.reordering.take_overtaken_max();
         let before = mem::replace(&mut self.late_before, Lateness::new());
         self.late_before = before.with(&late);
         late

@@ -13,11 +13,11 @@
 mod buffer;
 mod forwarder;
 mod gateway;
-mod gathering;
-mod grounds;
 mod listener;
 mod packet;
+mod privileges;
 mod program;
+mod reordering;
 mod testbed;
 mod too_big;
 mod truth;
@@ -34,7 +34,7 @@ use fp_net::path::PathSpec;
 use rustix::event::{EventfdFlags, eventfd};
 
 pub use gateway::{ConntrackCounters, GatewayTruth};
-pub use grounds::Grounds;
+pub use privileges::Privileges;
 pub use program::{End, Program};
 pub use testbed::Emulated;
 pub use truth::{DirectionTruth, LabTruth};
@@ -85,7 +85,7 @@ impl LabError {
 impl Lab {
     /// Brings up the network of `path`, with both ends of it ready to use.
     pub fn start(
-        _grounds: Grounds,
+        _privileges: Privileges,
         path: &PathSpec,
         families: Families,
         seed: u64,

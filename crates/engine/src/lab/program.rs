@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{LabError, Namespace};
+use crate::os::child_guard::ChildGuard;
 use crate::os::clock;
-use crate::os::fold::Fold;
 use crate::os::signal_queue::{Origin, QueuedSignal, SignalQueue, unblock_in};
 
 /// A running program with all the processes it has started; they end when this value is dropped.
@@ -157,10 +157,10 @@ fn own(
     unblock_in(&mut command);
     let spawned = namespace
         .enter()
-        .and_then(|()| Fold::around_children_of_this_thread(&namespace.hosts()))
+        .and_then(|()| ChildGuard::around_children_of_this_thread(&namespace.hosts()))
         .map_err(Failure::Namespaces)
-        .and_then(|fold| Ok((fold, command.spawn().map_err(Failure::Program)?)));
-    let (fold, mut child) = match spawned {
+        .and_then(|guard| Ok((guard, command.spawn().map_err(Failure::Program)?)));
+    let (guard, mut child) = match spawned {
         Ok(spawned) => spawned,
         Err(failure) => {
             // Who has started the program waits for this.
@@ -175,6 +175,6 @@ fn own(
     // As above.
     let _ = started.send(process.map_err(|error| Failure::Namespaces(error.into())));
     let status = child.wait();
-    drop(fold);
+    drop(guard);
     status
 }

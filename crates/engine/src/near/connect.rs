@@ -13,7 +13,7 @@ use crate::control::channel::{Channel, ChannelError};
 use crate::control::message::{
     Admission, Entry, Hello, PROTOCOL, TO_NEAR_MAX_BYTES, common_protocol,
 };
-use crate::control::pulse::Pulse;
+use crate::control::udp_heartbeat::UdpHeartbeat;
 use crate::control::{FarAddress, Host, Pairing, socket, tls};
 use crate::os::clock;
 
@@ -71,7 +71,7 @@ pub(super) struct Entered {
     pub(super) facts: HostFacts,
     pub(super) interface_mtu_bytes: Option<u32>,
     pub(super) other_address: Option<IpAddr>,
-    pub(super) pulse: Option<Pulse>,
+    pub(super) heartbeat: Option<UdpHeartbeat>,
 }
 
 /// From the name to the clocks compared: four round trips of a path over a satellite, and half a second, which
@@ -96,7 +96,7 @@ pub(super) fn connect(
         Admission::Welcome { facts, interface_mtu_bytes, other_address, pulse } => {
             channel.allow(TO_NEAR_MAX_BYTES);
             // Without pulses the heartbeats of the connection have to do.
-            let pulse = pulse.and_then(|door| Pulse::near(far, &door).ok());
+            let heartbeat = pulse.and_then(|door| UdpHeartbeat::near(far, &door).ok());
             // An address of the same family would be no other one.
             let is_other = |address: &IpAddr| family_of(*address) != family_of(far.ip());
             let by_its_name = || all.iter().map(SocketAddr::ip).find(is_other);
@@ -108,7 +108,7 @@ pub(super) fn connect(
                 facts,
                 interface_mtu_bytes,
                 other_address,
-                pulse,
+                heartbeat,
             })
         }
         Admission::WrongToken {} => Err(ConnectError::WrongKey(name)),

@@ -2,11 +2,11 @@
 
 mod bursts;
 pub(crate) mod connect;
+mod early_stop;
 pub(crate) mod join;
 mod live;
 mod transfer;
 mod trial;
-mod winding;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -89,7 +89,7 @@ impl LiveTestbed {
             facts,
             interface_mtu_bytes,
             other_address,
-            pulse,
+            heartbeat,
         } = entered;
         let host = |error: std::io::Error| ConnectError::Host(error.to_string());
         let local = channel.local_address().map_err(host)?.ip().to_canonical();
@@ -103,7 +103,7 @@ impl LiveTestbed {
             let _ = to_me.send(Mail::Line(heard));
             ControlFlow::Continue(())
         });
-        let line = Line::start(channel, End::Near, pulse, lease.clone(), hear).map_err(host)?;
+        let line = Line::start(channel, End::Near, heartbeat, lease.clone(), hear).map_err(host)?;
         let mut testbed = Self {
             far,
             far_name: pairing.far.to_string(),

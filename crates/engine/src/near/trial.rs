@@ -10,11 +10,11 @@ use std::time::Duration;
 use fp_model::{Abort, Clocks, Interruption, Load, Observation, TesterHealth, Time, Trial};
 
 use super::LiveTestbed;
+use super::early_stop;
 use super::join::flow_reports;
 use super::live::Live;
-use super::winding;
 use crate::control::far_clock::DRIFT;
-use crate::control::message::{Door, Message, TO_FAR_MAX_BYTES, encode};
+use crate::control::message::{FlowAddress, Message, TO_FAR_MAX_BYTES, encode};
 use crate::end::End;
 use crate::flow::{self, Broken, FlowHalf, Mail, News, OPENING_MAX, Opening, RunningFlows};
 use crate::half::Half;
@@ -94,7 +94,7 @@ impl LiveTestbed {
         silences.iter().map(seen).collect()
     }
 
-    fn prepare(&mut self, trial: &Trial) -> Result<Vec<Door>, Failure> {
+    fn prepare(&mut self, trial: &Trial) -> Result<Vec<FlowAddress>, Failure> {
         // Connections have addresses of their own: the link carries either family.
         let mut on_sockets = trial.flows.iter().filter(|flow| !swarm::is_by_frames(&flow.load));
         if let Some(flow) = on_sockets.find(|flow| self.far_address_of(flow.family).is_none()) {
@@ -127,7 +127,7 @@ impl LiveTestbed {
         }
     }
 
-    fn open(&self, trial: &Trial, doors: &[Door]) -> Result<RunningFlows, Abort> {
+    fn open(&self, trial: &Trial, doors: &[FlowAddress]) -> Result<RunningFlows, Abort> {
         let halves = trial.flows.iter().zip(doors).enumerate();
         let halves = halves.map(|(flow, (spec, door))| {
             let mut far = self.far;
@@ -215,18 +215,18 @@ impl LiveTestbed {
             silences: Vec::new(),
             other_trials: 0,
         };
-        let mut winding = None;
+        let mut early_stop = None;
         while !gathered.is_complete() {
             let told = match self.await_told(deadline) {
-                Err(Failure::Final(Abort::Stopped)) if winding::is_possible(trial) => {
-                    winding = Some(self.wind_down(trial, flows));
+                Err(Failure::Final(Abort::Stopped)) if early_stop::is_possible(trial) => {
+                    early_stop = Some(self.wind_down(trial, flows));
                     continue;
                 }
                 told => told?,
             };
             self.note(told, live, &mut gathered)?;
-            if let Some(winding) = &mut winding {
-                self.wind_down_further(trial, flows, &gathered, winding);
+            if let Some(early_stop) = &mut early_stop {
+                self.wind_down_further(trial, flows, &gathered, early_stop);
             }
         }
         Ok(gathered)

@@ -1,10 +1,9 @@
 //! What the kernel is asked for: the only place with `unsafe`, each behind a safe function.
 
+pub mod child_guard;
 pub mod clock;
 pub(crate) mod coalesced;
-pub(crate) mod effort;
 pub mod ethtool;
-pub mod fold;
 pub(crate) mod frame_filter;
 pub mod interfaces;
 mod mapping;
@@ -23,6 +22,7 @@ pub mod signal;
 pub mod signal_queue;
 pub(crate) mod tcp;
 pub mod terminal;
+pub(crate) mod thread_usage;
 pub(crate) mod udp;
 pub(crate) mod wake;
 pub(crate) mod xdp;

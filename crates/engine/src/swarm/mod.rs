@@ -15,6 +15,7 @@
 mod carried;
 mod claims;
 mod driver;
+mod early_stop;
 mod error;
 mod flow;
 mod memory;
@@ -22,7 +23,6 @@ mod networks;
 mod opening;
 mod proof;
 mod run;
-mod winding;
 
 pub use carried::{NotCarried, algorithm_of};
 pub(crate) use carried::{connections_of, is_by_frames};

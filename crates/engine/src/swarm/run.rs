@@ -8,14 +8,14 @@ use std::time::Duration;
 use fp_model::{ConnectionsReport, StoppedConnections, Time, Timing};
 use fp_net::swarm::{Counters, Role, Tally, client_report};
 
-use super::winding::{self, Winding};
+use super::early_stop::{self, EarlyStop};
 use super::{Driver, Met, SwarmError};
 use crate::Lease;
 use crate::frame_io::{FrameIo, PortCounters};
 use crate::half::{ConnectionsHalf, ConnectionsSlot};
 use crate::open_slots::OpenSlots;
 use crate::os::clock;
-use crate::os::effort::Effort;
+use crate::os::thread_usage::ThreadUsage;
 
 /// How often the lease is asked.
 const LOOK_UP: Duration = Duration::from_millis(20);
@@ -95,7 +95,7 @@ impl Ended {
         self.port.received_frames += other.port.received_frames;
         self.port.overrun_frames += other.port.overrun_frames;
         self.port.send_refusals += other.port.send_refusals;
-        self.stopped = winding::beside(self.stopped, other.stopped);
+        self.stopped = early_stop::beside(self.stopped, other.stopped);
         self.longest_stall = self.longest_stall.max(other.longest_stall);
         self.processor_share = self.processor_share.max(other.processor_share);
         self
@@ -142,15 +142,15 @@ impl Course<'_> {
         driver: Driver<Port>,
         tell: &Sender<(usize, ConnectionsSlot)>,
     ) -> Result<Ended, SwarmError> {
-        let mut effort = Effort::begin();
+        let mut usage = ThreadUsage::begin();
         let ended = self.run(driver, &mut |slot, seen| {
-            effort.look();
+            usage.look();
             // Whoever gathers them waits for this thread.
             let _ = tell.send((slot, seen));
         });
         ended.map(|ended| Ended {
-            longest_stall: effort.longest_stall(),
-            processor_share: effort.processor_share(),
+            longest_stall: usage.longest_stall(),
+            processor_share: usage.processor_share(),
             ..ended
         })
     }
@@ -178,7 +178,7 @@ impl Course<'_> {
     ) -> Result<Option<StoppedConnections>, SwarmError> {
         let mut open = OpenSlots::new(self.timing, self.start);
         let mut before = Counters::default();
-        let (mut winding, mut now) = (None, self.start);
+        let (mut early_stop, mut now) = (None, self.start);
         while let Some(end) = open.next_end() {
             let until = end.min(clock::now() + LOOK_UP);
             driver.step(until).map_err(SwarmError::Frames)?;
@@ -191,13 +191,13 @@ impl Course<'_> {
                 on_slot(slot, slot_between(&before, &after));
                 before = after;
             }
-            if open.next_end().is_some() && self.is_wound_down(driver, now, &mut winding) {
+            if open.next_end().is_some() && self.is_wound_down(driver, now, &mut early_stop) {
                 on_slot(open.at(now), slot_between(&before, driver.shard().counters()));
                 break;
             }
         }
         let ended_at = now.min(open.last_end());
-        Ok(winding.map(|winding| winding.ended(self.start, ended_at)))
+        Ok(early_stop.map(|early_stop| early_stop.ended(self.start, ended_at)))
     }
 
     /// Whether it was told to end before its time, and has ended.
@@ -205,14 +205,14 @@ impl Course<'_> {
         &self,
         driver: &mut Driver<Port>,
         now: Time,
-        winding: &mut Option<Winding>,
+        early_stop: &mut Option<EarlyStop>,
     ) -> bool {
         let Some(stop) = self.lease.winding_down(self.role).filter(|_| now > self.start) else {
             return false;
         };
         let told = (self.role, stop);
-        let winding = winding.get_or_insert_with(|| Winding::begin(driver, told, now));
-        winding.is_over(driver, self.timing.settle, now)
+        let early_stop = early_stop.get_or_insert_with(|| EarlyStop::begin(driver, told, now));
+        early_stop.is_over(driver, self.timing.settle, now)
     }
 
     fn broken(&self, error: SwarmError) -> SwarmError {

@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 
 use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
-use fp_engine::lab::{Families, Grounds, Lab};
+use fp_engine::lab::{Families, Lab, Privileges};
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::swarm::ConnectionNetworks;
 use fp_engine::{DataPorts, StopFlag};
@@ -21,9 +21,9 @@ pub(crate) struct Across {
 
 impl Across {
     /// Both directions alike.
-    pub(crate) fn start(grounds: Grounds, both_ways: &LinkSpec) -> Self {
+    pub(crate) fn start(privileges: Privileges, both_ways: &LinkSpec) -> Self {
         let path = PathSpec::symmetric("under test", vec![both_ways.clone()]);
-        let lab = Lab::start(grounds, &path, Families::Both, 1).unwrap();
+        let lab = Lab::start(privileges, &path, Families::Both, 1).unwrap();
         let far = lab.far().clone();
         let stop = StopFlag::default();
         let stopped = stop.clone();

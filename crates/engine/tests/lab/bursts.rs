@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::near::LiveTestbed;
 use fp_model::{
     BurstReport, BurstSpacing, BurstsLoad, BurstsReport, Direction, Dscp, Family, FlowReport,
@@ -17,9 +17,9 @@ const CIR: Rate = Rate::mbps(40);
 const CBS_BYTES: u32 = 64_000;
 const EXPEDITED: Dscp = Dscp::new(46).unwrap();
 
-pub(crate) fn every_frame_of_a_burst_arrives_once(grounds: Grounds) {
+pub(crate) fn every_frame_of_a_burst_arrives_once(privileges: Privileges) {
     let line = LinkSpec { line_rate: Some(LINE), ..LinkSpec::default() };
-    let across = Across::start(grounds, &line);
+    let across = Across::start(privileges, &line);
     for (family, direction) in
         [(Family::Ipv4, Direction::Upload), (Family::Ipv6, Direction::Download)]
     {
@@ -50,10 +50,10 @@ fn assert_arrived_whole(burst: &BurstReport, frames: u32) {
     assert!(burst.arrived[0].from >= burst.sent_from, "a frame came before it left: {burst:?}");
 }
 
-pub(crate) fn a_policer_admits_of_a_burst_what_its_bucket_holds(grounds: Grounds) {
+pub(crate) fn a_policer_admits_of_a_burst_what_its_bucket_holds(privileges: Privileges) {
     let police = PoliceSpec::single_bucket(CIR, CBS_BYTES.into());
     let policed = LinkSpec { line_rate: Some(LINE), police: Some(police), ..LinkSpec::default() };
-    let across = Across::start(grounds, &policed);
+    let across = Across::start(privileges, &policed);
     for family in [Family::Ipv4, Family::Ipv6] {
         let mut bed = across.connect(family);
         for frame_bytes in [128, 512, 1518] {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::near::LiveTestbed;
 use fp_engine::os::clock;
 use fp_model::{
@@ -16,10 +16,11 @@ use crate::across::Across;
 
 const EXPEDITED: Dscp = Dscp::new(46).unwrap();
 
-pub(crate) fn survives_a_black_hole(grounds: Grounds) {
+pub(crate) fn survives_a_black_hole(privileges: Privileges) {
     for (family, bytes) in [(Family::Ipv4, 576), (Family::Ipv6, 1280)] {
         let hole = MtuSpec { bytes, too_big: TooBigAnswer::Silence };
-        let across = Across::start(grounds, &LinkSpec { mtu: Some(hole), ..LinkSpec::default() });
+        let across =
+            Across::start(privileges, &LinkSpec { mtu: Some(hole), ..LinkSpec::default() });
         let mut bed = across.connect(family);
         let fits = run(&mut bed, &probes(family, 5, bytes)).unwrap();
         let too_big = run(&mut bed, &probes(family, 5, bytes + 1)).unwrap();
@@ -27,7 +28,7 @@ pub(crate) fn survives_a_black_hole(grounds: Grounds) {
     }
 }
 
-pub(crate) fn survives_a_flood(grounds: Grounds) {
+pub(crate) fn survives_a_flood(privileges: Privileges) {
     let queue = QueueSpec { limit: QueueLimit::Packets(100), aqm: Aqm::Fifo };
     let line = LinkSpec {
         line_rate: Some(Rate::mbps(10)),
@@ -35,7 +36,7 @@ pub(crate) fn survives_a_flood(grounds: Grounds) {
         delay: Duration::from_millis(10),
         ..LinkSpec::default()
     };
-    let across = Across::start(grounds, &line);
+    let across = Across::start(privileges, &line);
     let mut bed = across.connect(Family::Ipv4);
     for direction in [Direction::Upload, Direction::Download] {
         let pace = Pace::Constant { rate: Rate::mbps(100) };
@@ -55,8 +56,8 @@ pub(crate) fn survives_a_flood(grounds: Grounds) {
 
 /// In two seconds of a trial its sender sends four pulses of 70 bytes, and at most two messages and
 /// acknowledgements: with all heartbeats there would be 2,000 bytes.
-pub(crate) fn is_sparing_while_frames_are_counted(grounds: Grounds) {
-    let across = Across::start(grounds, &LinkSpec::default());
+pub(crate) fn is_sparing_while_frames_are_counted(privileges: Privileges) {
+    let across = Across::start(privileges, &LinkSpec::default());
     let mut bed = across.connect(Family::Ipv4);
     for direction in [Direction::Upload, Direction::Download] {
         let pace = Pace::Constant { rate: Rate::mbps(2) };
@@ -96,11 +97,12 @@ impl Across {
     }
 }
 
-pub(crate) fn is_lost_when_the_link_is_cut(grounds: Grounds) {
+pub(crate) fn is_lost_when_the_link_is_cut(privileges: Privileges) {
     let cut = Duration::from_millis(1500);
     let outage = OutageSpec { start: cut, lasts: Duration::from_secs(60), every: None };
     let begun = clock::now();
-    let across = Across::start(grounds, &LinkSpec { outage: Some(outage), ..LinkSpec::default() });
+    let across =
+        Across::start(privileges, &LinkSpec { outage: Some(outage), ..LinkSpec::default() });
     let mut bed = across.connect(Family::Ipv4);
     let outcome = run(&mut bed, &probes(Family::Ipv4, 20_000, 100));
     let lost_after = clock::now().since(begun) - cut;
@@ -108,9 +110,9 @@ pub(crate) fn is_lost_when_the_link_is_cut(grounds: Grounds) {
     assert!(lost_after < Duration::from_secs(3), "{lost_after:?}");
 }
 
-pub(crate) fn probes_cost_little(grounds: Grounds) {
+pub(crate) fn probes_cost_little(privileges: Privileges) {
     let way = LinkSpec { delay: Duration::from_millis(50), ..LinkSpec::default() };
-    let across = Across::start(grounds, &way);
+    let across = Across::start(privileges, &way);
     let mut bed = across.connect(Family::Ipv4);
     assert!(bed.control_rtt() >= Duration::from_millis(100));
     let mut costs: Vec<Duration> = (0..5)

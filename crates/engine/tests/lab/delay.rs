@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_model::{
     BurstReport, BurstSpacing, BurstsLoad, Direction, Dscp, Family, FlowReport, FlowSpec, Load,
     PacketLayout, Testbed as _, Timing, Trial,
@@ -23,13 +23,15 @@ const LATE_MEDIAN_MAX: Duration = Duration::from_micros(500);
 const EARLY_MEDIAN_MAX: Duration = Duration::from_micros(250);
 
 //= rfc7640 1.2
-pub(crate) fn the_lab_alone_adds_its_delay_and_loses_nothing(grounds: Grounds) {
+pub(crate) fn the_lab_alone_adds_its_delay_and_loses_nothing(privileges: Privileges) {
     let mtu = MtuSpec {
         bytes: 9600 - PacketLayout::ETHERNET_L2_OVERHEAD,
         too_big: TooBigAnswer::Silence,
     };
-    let across =
-        Across::start(grounds, &LinkSpec { delay: DELAY, mtu: Some(mtu), ..LinkSpec::default() });
+    let across = Across::start(
+        privileges,
+        &LinkSpec { delay: DELAY, mtu: Some(mtu), ..LinkSpec::default() },
+    );
     let mut bed = across.connect(Family::Ipv4);
     for direction in [Direction::Upload, Direction::Download] {
         for frame_bytes in [128, 256, 512, 768, 1024, 1500, 9600] {

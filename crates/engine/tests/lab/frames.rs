@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fp_engine::lab::{Grounds, LabTruth};
+use fp_engine::lab::{LabTruth, Privileges};
 use fp_engine::near::LiveTestbed;
 use fp_model::{
     Direction, Dscp, DscpCount, Family, FlowReport, FlowSpec, FrameSizes, FramesLoad, FramesReport,
@@ -30,7 +30,7 @@ fn services() -> [(u8, FrameSizes, Rate); 3] {
     ]
 }
 
-pub(crate) fn three_services_each_way_beside_probes_are_counted_one_by_one(grounds: Grounds) {
+pub(crate) fn three_services_each_way_beside_probes_are_counted_one_by_one(privileges: Privileges) {
     let link = LinkSpec {
         line_rate: Some(LINE),
         delay: DELAY,
@@ -38,7 +38,7 @@ pub(crate) fn three_services_each_way_beside_probes_are_counted_one_by_one(groun
         ..LinkSpec::default()
     };
     for family in [Family::Ipv4, Family::Ipv6] {
-        let across = Across::start(grounds, &link);
+        let across = Across::start(privileges, &link);
         let trial = trial(family);
         let observation = run(&mut across.connect(family), &trial);
         let truth = across.lab.truth().unwrap();
@@ -151,11 +151,11 @@ fn check_times(report: &FramesReport) {
     assert!(report.jitter.unwrap().mean.unwrap() < Duration::from_millis(2), "{report:?}");
 }
 
-pub(crate) fn spoilt_frames_are_told_apart_from_others_that_are_lost(grounds: Grounds) {
+pub(crate) fn spoilt_frames_are_told_apart_from_others_that_are_lost(privileges: Privileges) {
     let corrupt = Probability::new(0.02);
     let link = LinkSpec { line_rate: Some(LINE), corrupt, ..LinkSpec::default() };
     for family in [Family::Ipv4, Family::Ipv6] {
-        let across = Across::start(grounds, &link);
+        let across = Across::start(privileges, &link);
         let trial = trial(family);
         let flows = trial.flows[2..4].to_vec();
         let observation = run(&mut across.connect(family), &Trial { flows, ..trial });

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use fp_engine::lab::{Families, GatewayTruth, Grounds, Lab};
+use fp_engine::lab::{Families, GatewayTruth, Lab, Privileges};
 use fp_engine::os::clock;
 use fp_model::{Family, PortRange};
 use fp_net::path::{GatewaySpec, LinkSpec, PathSpec};
@@ -17,8 +17,8 @@ const PORTS: PortRange = PortRange { first: 30_000, last: 30_009 };
 const SOCKETS: u8 = 11;
 
 /// Ten of eleven sockets find a port; each of them gets the answer to what it has sent itself.
-pub(crate) fn has_one_address_outside_and_a_port_for_each_connection(grounds: Grounds) {
-    let lab = start(grounds);
+pub(crate) fn has_one_address_outside_and_a_port_for_each_connection(privileges: Privileges) {
+    let lab = start(privileges);
     for (family, families_before) in [(Family::Ipv4, 0), (Family::Ipv6, 1)] {
         let far = socket_at(lab.far(), family);
         let near: Vec<UdpSocket> = (0..SOCKETS).map(|_| socket_at(lab.near(), family)).collect();
@@ -43,10 +43,10 @@ pub(crate) fn has_one_address_outside_and_a_port_for_each_connection(grounds: Gr
     }
 }
 
-fn start(grounds: Grounds) -> Lab {
+fn start(privileges: Privileges) -> Lab {
     let gateway = Some(GatewaySpec { ports: PORTS });
     let path = PathSpec { gateway, ..PathSpec::symmetric("nat", vec![LinkSpec::default()]) };
-    Lab::start(grounds, &path, Families::Both, 1).unwrap()
+    Lab::start(privileges, &path, Families::Both, 1).unwrap()
 }
 
 /// Sends back what comes, and tells from where.

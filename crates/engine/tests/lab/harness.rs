@@ -2,13 +2,13 @@
 
 use std::process::{Command, ExitCode};
 
-use fp_engine::lab::{Grounds, LabTruth};
+use fp_engine::lab::{LabTruth, Privileges};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::watch::Watch;
 
 /// A case is told that networks may be made and panics if something is wrong.
-pub(crate) type Case = (&'static str, fn(Grounds));
+pub(crate) type Case = (&'static str, fn(Privileges));
 
 /// Where the emulation itself fell behind, what it did to the frames proves nothing: the case ends as
 /// disturbed if the host was.
@@ -49,9 +49,9 @@ pub(crate) fn helper(name: &str) -> Command {
 }
 
 fn run_case(cases: &[Case], name: &str) -> ExitCode {
-    let grounds = Grounds::prepare().unwrap_or_else(|error| panic!("{error}"));
+    let privileges = Privileges::prepare().unwrap_or_else(|error| panic!("{error}"));
     let (_, case) = cases.iter().find(|(case, _)| *case == name).unwrap();
-    case(grounds);
+    case(privileges);
     ExitCode::SUCCESS
 }
 

@@ -20,7 +20,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use fp_engine::lab::{Families, Grounds, Lab, Namespace};
+use fp_engine::lab::{Families, Lab, Namespace, Privileges};
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use fp_engine::os::packet::PacketReceiver;
@@ -150,10 +150,10 @@ fn main() -> ExitCode {
     harness::run(&CASES, &CASES_FOR_ROOT, &HELPERS)
 }
 
-fn a_round_trip_takes_what_the_links_say(grounds: Grounds) {
+fn a_round_trip_takes_what_the_links_say(privileges: Privileges) {
     let links = || vec![LinkSpec { delay: Duration::from_millis(27), ..LinkSpec::default() }];
     let path = PathSpec { far_to_near: links(), ..path_of(links().remove(0)) };
-    let lab = Lab::start(grounds, &path, Families::Both, 1).unwrap();
+    let lab = Lab::start(privileges, &path, Families::Both, 1).unwrap();
     for family in [Family::Ipv4, Family::Ipv6] {
         let rtt = least_rtt(&lab, family);
         // 27 ms each way; what the kernel takes on a busy machine comes on top.
@@ -191,13 +191,13 @@ fn arrival_of_next(frames: &mut PacketReceiver) -> Time {
     arrived_at.unwrap()
 }
 
-fn every_frame_is_passed_or_dropped_for_a_cause(grounds: Grounds) {
+fn every_frame_is_passed_or_dropped_for_a_cause(privileges: Privileges) {
     const BURST: u64 = 200;
     const CBS_BYTES: u64 = 64_000;
     let police = PoliceSpec::single_bucket(Rate::mbps(8), CBS_BYTES);
     for (family, dscp) in [(Family::Ipv4, 46), (Family::Ipv6, 10)] {
         let policed = LinkSpec { police: Some(police.clone()), ..LinkSpec::default() };
-        let lab = start(grounds, policed);
+        let lab = start(privileges, policed);
         let (near, far) = connected(&lab, family);
         set_dscp(&near, family, dscp);
         // 1500 bytes of IP packet, so 1518 of frame.
@@ -224,8 +224,8 @@ fn every_frame_is_passed_or_dropped_for_a_cause(grounds: Grounds) {
     }
 }
 
-fn a_black_hole_passes_its_mtu_and_nothing_more(grounds: Grounds) {
-    let lab = start(grounds, mtu(1400, TooBigAnswer::Silence));
+fn a_black_hole_passes_its_mtu_and_nothing_more(privileges: Privileges) {
+    let lab = start(privileges, mtu(1400, TooBigAnswer::Silence));
     for family in [Family::Ipv4, Family::Ipv6] {
         let (near, far) = connected(&lab, family);
         let dropped_before = lab.truth().unwrap().near_to_far.links.total.dropped.mtu.frames;
@@ -240,10 +240,10 @@ fn a_black_hole_passes_its_mtu_and_nothing_more(grounds: Grounds) {
     }
 }
 
-fn a_sender_learns_the_mtu_by_icmp(grounds: Grounds) {
+fn a_sender_learns_the_mtu_by_icmp(privileges: Privileges) {
     let direct = path_of(mtu(1400, TooBigAnswer::Icmp));
     for path in [PathSpec { gateway: Some(ANY_PORT), ..direct.clone() }, direct] {
-        learns_the_mtu(&Lab::start(grounds, &path, Families::Both, 1).unwrap());
+        learns_the_mtu(&Lab::start(privileges, &path, Families::Both, 1).unwrap());
     }
 }
 
@@ -268,10 +268,10 @@ fn learns_the_mtu(lab: &Lab) {
     }
 }
 
-fn a_remarked_packet_arrives_with_the_new_dscp(grounds: Grounds) {
+fn a_remarked_packet_arrives_with_the_new_dscp(privileges: Privileges) {
     let (expedited, marked) = (Dscp::new(46).unwrap(), Dscp::new(12).unwrap());
     let remark = vec![RemarkSpec { from: Some(expedited), to: marked }];
-    let lab = start(grounds, LinkSpec { remark, ..LinkSpec::default() });
+    let lab = start(privileges, LinkSpec { remark, ..LinkSpec::default() });
     for family in [Family::Ipv4, Family::Ipv6] {
         let (near, far) = connected(&lab, family);
         let mut frames = frames_at(lab.far());
@@ -290,10 +290,10 @@ fn a_remarked_packet_arrives_with_the_new_dscp(grounds: Grounds) {
     }
 }
 
-fn the_receiving_kernel_refuses_corrupt_packets(grounds: Grounds) {
+fn the_receiving_kernel_refuses_corrupt_packets(privileges: Privileges) {
     const SENT: u64 = 20;
     let corrupt = Probability::new(1.0);
-    let lab = start(grounds, LinkSpec { corrupt, ..LinkSpec::default() });
+    let lab = start(privileges, LinkSpec { corrupt, ..LinkSpec::default() });
     for family in [Family::Ipv4, Family::Ipv6] {
         let (near, far) = connected(&lab, family);
         let before = lab.truth().unwrap().near_to_far.links.total;
@@ -308,10 +308,10 @@ fn the_receiving_kernel_refuses_corrupt_packets(grounds: Grounds) {
     }
 }
 
-fn a_path_may_have_one_family_only(grounds: Grounds) {
+fn a_path_may_have_one_family_only(privileges: Privileges) {
     for (has, lacks) in [(Family::Ipv6, Family::Ipv4), (Family::Ipv4, Family::Ipv6)] {
         let path = path_of(LinkSpec::default());
-        let lab = Lab::start(grounds, &path, Families::Only(has), 1).unwrap();
+        let lab = Lab::start(privileges, &path, Families::Only(has), 1).unwrap();
         let (near, far) = connected(&lab, has);
         near.send(b"one family").unwrap();
         far.recv(&mut [0; 100]).unwrap();
@@ -320,7 +320,7 @@ fn a_path_may_have_one_family_only(grounds: Grounds) {
     }
 }
 
-fn a_lab_leaves_nothing_behind(grounds: Grounds) {
+fn a_lab_leaves_nothing_behind(privileges: Privileges) {
     let held = || {
         let count = |of: &str| fs::read_dir(of).unwrap().count();
         let interfaces = fs::read_to_string("/proc/self/net/dev").unwrap().lines().count();
@@ -329,7 +329,7 @@ fn a_lab_leaves_nothing_behind(grounds: Grounds) {
     let before = held();
     for gateway in [None, Some(ANY_PORT), None] {
         let path = PathSpec { gateway, ..path_of(LinkSpec::default()) };
-        let lab = Lab::start(grounds, &path, Families::Both, 1).unwrap();
+        let lab = Lab::start(privileges, &path, Families::Both, 1).unwrap();
         let mut sleep = Command::new("sleep");
         sleep.arg("1000");
         let program = lab.far().start(sleep).unwrap();
@@ -347,8 +347,8 @@ fn a_lab_leaves_nothing_behind(grounds: Grounds) {
 
 const ANY_PORT: GatewaySpec = GatewaySpec { ports: PortRange { first: 1024, last: 65_535 } };
 
-fn start(grounds: Grounds, near_to_far: LinkSpec) -> Lab {
-    Lab::start(grounds, &path_of(near_to_far), Families::Both, 1).unwrap()
+fn start(privileges: Privileges, near_to_far: LinkSpec) -> Lab {
+    Lab::start(privileges, &path_of(near_to_far), Families::Both, 1).unwrap()
 }
 
 fn path_of(near_to_far: LinkSpec) -> PathSpec {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::netlink::{Mac, Netlink, VethEnd};
 use fp_engine::os::packet::PacketReceiver;
@@ -26,8 +26,8 @@ const ETHERNET_BYTES: usize = 14;
 
 /// The far end has no right to packet sockets: its kernel verifies what the near end makes, and it
 /// sends through its kernel.
-pub(crate) fn frames_made_whole_pass_for_the_hosts_own(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn frames_made_whole_pass_for_the_hosts_own(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     for family in [Family::Ipv4, Family::Ipv6] {
         let observation = cable.connect(family).bed.run(&trial(family)).unwrap();
         let [up, down] = reports(&observation);
@@ -54,8 +54,8 @@ const fn marked(frames: u64) -> DscpCount {
     DscpCount { dscp: Some(EXPEDITED), frames }
 }
 
-pub(crate) fn whole_frames_go_to_the_proven_peer_alone(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn whole_frames_go_to_the_proven_peer_alone(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     for family in [Family::Ipv4, Family::Ipv6] {
         let mut at_far = cable.frames_at(1);
         let mut at_near = cable.frames_at(0);
@@ -160,7 +160,7 @@ fn octets(of: (Ipv4Addr, Ipv6Addr), family: Family) -> Vec<u8> {
 }
 
 impl Cable {
-    fn lay(_: Grounds) -> Self {
+    fn lay(_: Privileges) -> Self {
         let near = NetNs::fresh().unwrap();
         let near_links = Netlink::open().unwrap();
         let far = NetNs::fresh().unwrap();

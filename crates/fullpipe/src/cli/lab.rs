@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use clap::Subcommand;
-use fp_engine::lab::{End, Families, Grounds, Lab, LabError, Program};
+use fp_engine::lab::{End, Families, Lab, LabError, Privileges, Program};
 use fp_engine::os::signal_queue::SignalQueue;
 use fp_model::Family;
 use fp_net::path::PathSpec;
@@ -91,9 +91,9 @@ fn show(text: &str) -> Result<Exit, Failure> {
 fn run_across(path: &PathSpec, args: &Args) -> Result<Exit, Failure> {
     args.truth.as_deref().map_or(Ok(()), document::expect_writable)?;
     // Before any thread: an ordinary user changes the namespace of the whole process.
-    let grounds = Grounds::prepare().map_err(Failure::not_run)?;
+    let privileges = Privileges::prepare().map_err(Failure::not_run)?;
     let signals = SignalQueue::open().context("cannot catch signals").map_err(Failure::not_run)?;
-    let lab = Lab::start(grounds, path, families(args), args.seed).map_err(Failure::not_run)?;
+    let lab = Lab::start(privileges, path, families(args), args.seed).map_err(Failure::not_run)?;
     let far = far_program(&lab, args)?;
     let server = FarEnd::start(lab.far(), family(args)).map_err(Failure::not_run)?;
     let program = match lab.near().start(near_command(&args.command, &server)) {

@@ -14,8 +14,8 @@ use fp_report::{Detail, Run, Work};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::followed::Followed;
 use super::labels::LabelArgs;
+use super::live_steps::LiveSteps;
 use super::{document, keep};
 use crate::exit::{Exit, Failure, stopped_by};
 use crate::stderr::{clear, is_drawable, tell, tell_in_passing};
@@ -150,10 +150,10 @@ pub(crate) fn run(
     view::on_across(&ends.across);
     // Nobody waits for virtual time.
     let is_watched = Watcher::passes(output) && !ends.is_simulated;
-    let mut followed = Followed::new(bed, &ends, &method, is_watched);
-    let Measured { work, end } = method(&ends, &mut followed)?;
+    let mut live = LiveSteps::new(bed, &ends, &method, is_watched);
+    let Measured { work, end } = method(&ends, &mut live)?;
     // With the testbed goes whoever watches it: from here on there is the ordinary screen.
-    let evidence = followed.into_evidence();
+    let evidence = live.into_evidence();
     let run = Run {
         id: id(started_wall),
         started: rfc3339(started_wall),

@@ -11,7 +11,6 @@ mod doctor;
 mod document;
 mod far_end;
 mod flow;
-mod followed;
 #[cfg(feature = "store")]
 mod history;
 mod iperf3;
@@ -23,6 +22,7 @@ mod keep;
 mod keep;
 mod lab;
 mod labels;
+mod live_steps;
 mod measure;
 mod outlook;
 mod port_class;

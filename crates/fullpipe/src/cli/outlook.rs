@@ -166,7 +166,7 @@ mod tests {
             let began = seen.began.unwrap();
             self.said.borrow_mut().push((began, left));
             self.is_over.set(began + trial.timing.active());
-            let mut so_far = super::super::followed::SoFar(self.bed.evidence().iter());
+            let mut so_far = super::super::live_steps::SoFar(self.bed.evidence().iter());
             let measured = (self.method)(&Ends::unknown(), &mut so_far).unwrap();
             self.outlook.learn(&Ends::unknown(), self.bed.evidence(), &measured.work, &self.method);
             Ok(seen)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use fp_engine::control::{Pairing, PairingError, Secret};
-use fp_engine::lab::{Emulated, Families, Grounds, Lab};
+use fp_engine::lab::{Emulated, Families, Lab, Privileges};
 use fp_engine::near::{ConnectError, LiveOptions, LiveTestbed};
 use fp_engine::os::signal;
 use fp_method::flow::Lines;
@@ -169,12 +169,12 @@ impl ReachArgs {
     ) -> Result<Exit, Failure> {
         let path = network::load(net)?;
         // Before the first thread: the process may have to move into a user namespace.
-        let grounds = Grounds::prepare().map_err(Failure::not_run)?;
+        let privileges = Privileges::prepare().map_err(Failure::not_run)?;
         let (families, family) = match self.family() {
             Some(only) => (Families::Only(only), only),
             None => (Families::Both, Family::Ipv4),
         };
-        let lab = Lab::start(grounds, &path, families, self.seed).map_err(Failure::not_run)?;
+        let lab = Lab::start(privileges, &path, families, self.seed).map_err(Failure::not_run)?;
         let far = FarEnd::start(lab.far(), family).map_err(Failure::not_run)?;
         lab.near().enter().context("cannot enter the near end").map_err(Failure::not_run)?;
         let bed = self.connect(far.pairing(), Some(family), output)?;

@@ -27,9 +27,9 @@ use fp_model::{
 
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, settle};
+use crate::sanity::SanityChecked;
 use crate::tester::reports;
 use crate::verdict::Status;
-use crate::watched::Watched;
 pub use arithmetic::{
     CbsPlan, FluidBurst, FrameBurst, FrameBurstOutcome, OverloadTrial, Policer, block_count,
     cbs_for_window, cbs_plan, cir_of_goodput, fluid_burst, frame_burst, policer_of,
@@ -55,7 +55,7 @@ const HELD_FRAMES: u64 = 4;
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let (rtt, uneven, report) = (Duration::ZERO, Duration::ZERO, Report::default());
-    let mut bed = Watched::over(bed).repeating_outages();
+    let mut bed = SanityChecked::over(bed).repeating_outages();
     let mut run = Run { plan, bed: &mut bed, rtt, uneven, health: Health::default(), report };
     let end = steps(&mut run);
     let Run { mut report, health, .. } = run;

@@ -5,12 +5,12 @@
 mod classes;
 mod figures;
 mod follow;
-mod hold;
 mod path;
 mod plan;
 mod report;
 mod resample;
 mod sums;
+mod tester_limits;
 mod verdict;
 
 use alloc::vec::Vec;
@@ -26,8 +26,8 @@ pub use report::{
 pub use resample::resample;
 pub use verdict::is_met;
 
+use crate::sanity::SanityChecked;
 use crate::tester::mismatch;
-use crate::watched::Watched;
 
 /// Asks of the path what the plan says, then sends all of its flows in one trial.
 ///
@@ -46,7 +46,7 @@ pub fn run_over(
 ) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
     let mut unknown = None;
-    let mut bed = Watched::over(bed);
+    let mut bed = SanityChecked::over(bed);
     let end = path.and_then(|path| {
         report.steps.extend(path.known.into_iter().map(Step::Path));
         unknown = path.unknown;

@@ -12,10 +12,10 @@ use fp_model::{
 };
 
 use super::classes;
-use super::hold::Hold;
 use super::path::PathStep;
 use super::plan::{Criteria, Plan, PlannedFlow};
 use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
+use super::tester_limits::TesterLimits;
 use crate::infer::train::CLOCKS_APART;
 use crate::path::PathMtu;
 use crate::reason::Code;
@@ -51,15 +51,21 @@ pub(super) fn checks(plan: &Plan, report: &Report, seen: &Observation) -> Vec<Ch
         checks.push(Check::at_most(Code::FramesUnsent, unsent, LOST_PERCENT_MAX, "percent"));
     }
     checks.push(Check::at_most(Code::TesterDrops, drops, drops_max, "percent"));
-    let hold = Hold::of(plan, report, seen);
+    let limits = TesterLimits::of(plan, report, seen);
     if has_tcp {
-        let busy = 100.0 * hold.busiest_thread;
-        checks.push(Check::at_most(Code::BusiestThread, busy, Hold::BUSY_PERCENT_MAX, "percent"));
+        let busy = 100.0 * limits.busiest_thread;
+        checks.push(Check::at_most(
+            Code::BusiestThread,
+            busy,
+            TesterLimits::BUSY_PERCENT_MAX,
+            "percent",
+        ));
     }
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    checks.push(Check::at_most(Code::TesterStall, ms(hold.stall), ms(hold.stall_max), "ms"));
+    checks.push(Check::at_most(Code::TesterStall, ms(limits.stall), ms(limits.stall_max), "ms"));
     checks.extend(
-        hold.lateness
+        limits
+            .lateness
             .map(|(late, most)| Check::at_most(Code::EmulationLateness, ms(late), ms(most), "ms")),
     );
     checks

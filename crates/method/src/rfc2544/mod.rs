@@ -24,9 +24,9 @@ use fp_model::{Abort, Observation, Testbed, Trial};
 
 pub use crate::mlr::{Goal, GoalResult};
 use crate::path::{self, Packets};
+use crate::sanity::SanityChecked;
 pub use crate::search::SearchKind;
 use crate::tester::observed;
-use crate::watched::Watched;
 use line::Line;
 pub use plan::{Criteria, Durations, LeastThroughput, Plan, Test, Threshold, Way};
 pub use steps::{
@@ -49,7 +49,7 @@ service level; ITU-T Y.1564 is made for that.";
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed).repeating_outages();
+    let mut bed = SanityChecked::over(bed).repeating_outages();
     let mut run = Run {
         plan,
         bed: &mut bed,

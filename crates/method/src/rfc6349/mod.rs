@@ -2,11 +2,11 @@
 
 mod bottleneck;
 mod ideal;
-mod metered;
 mod plan;
 mod standing;
 mod steady;
 mod steps;
+mod tcp_steps;
 mod throughput;
 mod unmeasured;
 mod verdict;
@@ -19,8 +19,8 @@ use fp_model::{Abort, Direction, Observation, Testbed, Trial};
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
+use crate::sanity::SanityChecked;
 use crate::tester::observed;
-use crate::watched::Watched;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use steady::Settled;
 pub use steps::{
@@ -34,7 +34,7 @@ pub use verdict::is_met;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed).repeating_outages();
+    let mut bed = SanityChecked::over(bed).repeating_outages();
     let (report, health) = (Report::default(), Health::default());
     let mut run = Run { plan, bed: &mut bed, report, health };
     let end = steps(&mut run);

@@ -11,8 +11,8 @@ use fp_model::{
     Testbed as _, Timing, Trial,
 };
 
-use super::metered::steps_of;
 use super::standing::{Standing, asked_percent, needed_percent, standing};
+use super::tcp_steps::steps_of;
 use super::windows::{Fill, Path, WINDOW_FRACTION_MAX, queues};
 use super::{Late, Plan, Role, Run, Step, TcpStep, Thresholds, Windows, settle};
 use crate::tester::{repeated, reports};

@@ -20,8 +20,8 @@ use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets};
+use crate::sanity::SanityChecked;
 use crate::tester::observed;
-use crate::watched::Watched;
 pub use fp_model::Directions;
 pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
@@ -38,7 +38,7 @@ pub use verdict::is_met;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed).repeating_outages();
+    let mut bed = SanityChecked::over(bed).repeating_outages();
     let mut run = Run {
         plan,
         bed: &mut bed,

@@ -21,8 +21,8 @@ pub use limit::{Cause, Limit};
 pub use plan::{Criteria, Plan, PlanError};
 pub use report::{Report, Step, StressStep};
 
+use crate::sanity::SanityChecked;
 use crate::tester::mismatch;
-use crate::watched::Watched;
 
 /// Runs the plan's load in one trial.
 ///
@@ -30,7 +30,7 @@ use crate::watched::Watched;
 /// part says why. A trial that was stopped has its step, and the second part says that it was.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
     let mut report = Report::default();
-    let mut bed = Watched::over(bed);
+    let mut bed = SanityChecked::over(bed);
     let end = steps(plan, &mut bed, &mut report);
     report.verdict = verdict::judge(plan, &report, end.as_ref().err());
     report.heed_unmeasured(verdict::unmeasured(plan, &report));

@@ -37,9 +37,9 @@ pub use report::{
 };
 
 use crate::path::{BaselineRtt, UNKNOWN_RTT};
+use crate::sanity::SanityChecked;
 use crate::tester::{observed, repeated, reports};
 use crate::verdict::Status;
-use crate::watched::Watched;
 use offer::Offer;
 
 /// Tests each service by itself and then all of them at once, as far as the plan asks for it.
@@ -47,7 +47,7 @@ use offer::Offer;
 /// The report always comes back, with as many steps as were finished; the second part says why
 /// there are no more, if there are none.
 pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
-    let mut bed = Watched::over(bed);
+    let mut bed = SanityChecked::over(bed);
     let mut run = Run { plan, bed: &mut bed, report: Report::default(), rtt: Duration::ZERO };
     let end = steps(&mut run);
     let mut report = run.report;

@@ -7,8 +7,8 @@ use core::time::Duration;
 
 use fp_model::{FrameSizes, FramesLoad, Pace, Rate, Timing};
 
-use super::scatter::{Leaf, Scatter};
-use super::spells::{Spell, spells};
+use super::pace_segments::{PaceSegment, pace_segments};
+use super::poisson::{Leaf, PoissonProcess};
 
 /// The frames of a trial: which there are and when each is due.
 ///
@@ -28,7 +28,7 @@ pub struct Schedule {
 #[derive(Debug)]
 enum Course {
     Parts(Vec<Part>),
-    Scattered { scatter: Scatter, frames_per_second: u64 },
+    Scattered { process: PoissonProcess, frames_per_second: u64 },
 }
 
 /// A time of one rate, in nanoseconds from the start of the trial.
@@ -134,8 +134,8 @@ impl Schedule {
         let from = from.as_nanos() as u64;
         Cursor(match &self.course {
             Course::Parts(parts) => Place::InPart(self.place_at(parts, from)),
-            Course::Scattered { scatter, .. } => {
-                Place::Scattered { sequence: scatter.count_before(from), leaf: None }
+            Course::Scattered { process, .. } => {
+                Place::Scattered { sequence: process.count_before(from), leaf: None }
             }
         })
     }
@@ -159,10 +159,10 @@ impl Schedule {
     pub fn next(&self, cursor: &mut Cursor) -> Option<Due> {
         match (&self.course, &mut cursor.0) {
             (Course::Parts(parts), Place::InPart(place)) => next_of(parts, place),
-            (Course::Scattered { scatter, .. }, Place::Scattered { sequence, leaf }) => {
+            (Course::Scattered { process, .. }, Place::Scattered { sequence, leaf }) => {
                 let known = leaf.and_then(|leaf| leaf.time_of(*sequence));
                 let due = known.or_else(|| {
-                    *leaf = scatter.leaf_of(*sequence);
+                    *leaf = process.leaf_of(*sequence);
                     (*leaf)?.time_of(*sequence)
                 })?;
                 *sequence += 1;
@@ -179,8 +179,8 @@ impl Schedule {
         let sequence = sequence.min(self.frames_due());
         let due = match &self.course {
             Course::Parts(parts) => self.due_in(parts, sequence),
-            Course::Scattered { scatter, .. } => {
-                scatter.leaf_of(sequence).and_then(|leaf| leaf.time_of(sequence))
+            Course::Scattered { process, .. } => {
+                process.leaf_of(sequence).and_then(|leaf| leaf.time_of(sequence))
             }
         };
         Duration::from_nanos(due.unwrap_or(self.steady_ns.1).min(self.steady_ns.1))
@@ -241,7 +241,7 @@ impl Schedule {
                 let current = begun.checked_sub(1).and_then(|last| parts.get(last));
                 current.map_or(0, |part| part.first + part.frames_before(time, &self.sizes))
             }
-            Course::Scattered { scatter, .. } => scatter.count_before(time),
+            Course::Scattered { process, .. } => process.count_before(time),
         }
     }
 }
@@ -252,17 +252,17 @@ impl Course {
             let cycle_bits = load.sizes.cycle_bytes() as f64 * 8.0;
             let cycles_per_nano = rate.as_bps() as f64 / cycle_bits / 1e9;
             let per_nano = cycles_per_nano * load.sizes.lengths().len() as f64;
-            let scatter = Scatter::new(seed, begins, active, per_nano);
+            let process = PoissonProcess::new(seed, begins, active, per_nano);
             let frames_per_second = frames_per_second(rate, &load.sizes);
-            return Self::Scattered { scatter, frames_per_second };
+            return Self::Scattered { process, frames_per_second };
         }
         let mut first = 0;
-        let part = |Spell { from, until, rate }: Spell| {
+        let part = |PaceSegment { from, until, rate }: PaceSegment| {
             let part = Part { from, until, rate, first, takes: takes(rate, &load.sizes) };
             first += part.frames_before(until, &load.sizes);
             part
         };
-        Self::Parts(spells(&load.pace, begins, active).into_iter().map(part).collect())
+        Self::Parts(pace_segments(&load.pace, begins, active).into_iter().map(part).collect())
     }
 }
 

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use fp_model::{Pace, Rate, Timing};
 
-use super::scatter::Scatter;
-use super::spells::{Spell, spells};
+use super::pace_segments::{PaceSegment, pace_segments};
+use super::poisson::PoissonProcess;
 
 /// The payload that a paced application writes to one connection, in whole units. Times are from the
 /// start of the trial.
@@ -37,13 +37,13 @@ impl Unit {
 enum Course {
     Rates(Vec<Part>),
     /// A unit each.
-    Scattered(Scatter),
+    Scattered(PoissonProcess),
 }
 
 #[derive(Debug)]
 struct Part {
-    spell: Spell,
-    /// What all spells before it took: bits times nanoseconds of a second.
+    segment: PaceSegment,
+    /// What all segments before it took: bits times nanoseconds of a second.
     bit_nanos_before: u128,
 }
 
@@ -72,15 +72,15 @@ impl PacedWrites {
             Pace::Poisson { rate, seed } => {
                 let per_nano = rate.as_bps() as f64 / (unit.bytes() * 8) as f64 / 1e9;
                 let seed = of_connection(*seed);
-                Course::Scattered(Scatter::new(seed, begins, until, per_nano))
+                Course::Scattered(PoissonProcess::new(seed, begins, until, per_nano))
             }
             Pace::OnOff { rate, on_mean, off_mean, seed } => {
                 let (rate, on_mean, off_mean) = (*rate, *on_mean, *off_mean);
                 let pace = Pace::OnOff { rate, on_mean, off_mean, seed: of_connection(*seed) };
-                Course::Rates(parts(spells(&pace, begins, until)))
+                Course::Rates(parts(pace_segments(&pace, begins, until)))
             }
             Pace::Constant { .. } | Pace::Steps { .. } => {
-                Course::Rates(parts(spells(pace, begins, until)))
+                Course::Rates(parts(pace_segments(pace, begins, until)))
             }
         };
         Some(Self { unit, course })
@@ -95,8 +95,8 @@ impl PacedWrites {
                 let bytes = (part.bit_nanos_by(elapsed.as_nanos() as u64) / BYTE_NANOS) as u64;
                 if self.waits_for_units(part) { bytes - bytes % self.unit.bytes() } else { bytes }
             }
-            Course::Scattered(scatter) => {
-                let writes = scatter.count_before(elapsed.as_nanos() as u64 + 1);
+            Course::Scattered(process) => {
+                let writes = process.count_before(elapsed.as_nanos() as u64 + 1);
                 writes.saturating_mul(self.unit.bytes())
             }
         }
@@ -112,9 +112,9 @@ impl PacedWrites {
     pub fn next_after(&self, elapsed: Duration) -> Option<Duration> {
         match &self.course {
             Course::Rates(parts) => self.next_of(parts, elapsed),
-            Course::Scattered(scatter) => {
-                let writes = scatter.count_before(elapsed.as_nanos() as u64 + 1);
-                let next = scatter.leaf_of(writes)?.time_of(writes)?;
+            Course::Scattered(process) => {
+                let writes = process.count_before(elapsed.as_nanos() as u64 + 1);
+                let next = process.leaf_of(writes)?.time_of(writes)?;
                 Some(Duration::from_nanos(next))
             }
         }
@@ -122,10 +122,10 @@ impl PacedWrites {
 
     fn next_of(&self, parts: &[Part], elapsed: Duration) -> Option<Duration> {
         let Some(part) = part_at(parts, elapsed) else {
-            return parts.first().map(|part| Duration::from_nanos(part.spell.from));
+            return parts.first().map(|part| Duration::from_nanos(part.segment.from));
         };
-        let ends = Duration::from_nanos(part.spell.until);
-        let rate = u128::from(part.spell.rate.as_bps());
+        let ends = Duration::from_nanos(part.segment.until);
+        let rate = u128::from(part.segment.rate.as_bps());
         let now = elapsed.as_nanos() as u64;
         let after = match rate {
             0 => None,
@@ -141,45 +141,45 @@ impl PacedWrites {
         };
         match after.filter(|at| *at < ends) {
             Some(at) => Some(at),
-            // What the next spell brings, from its first nanosecond on.
-            None => (part.spell.until > now && !is_last(parts, part)).then_some(ends),
+            // What the next segment brings, from its first nanosecond on.
+            None => (part.segment.until > now && !is_last(parts, part)).then_some(ends),
         }
     }
 
     fn waits_for_units(&self, part: &Part) -> bool {
-        part.spell.rate != Rate::ZERO
+        part.segment.rate != Rate::ZERO
             && match self.unit {
-                Unit::Segment { .. } => part.spell.rate.bytes_in(WAIT_MAX) >= self.unit.bytes(),
+                Unit::Segment { .. } => part.segment.rate.bytes_in(WAIT_MAX) >= self.unit.bytes(),
                 Unit::Write { .. } => true,
             }
     }
 }
 
 fn is_last(parts: &[Part], part: &Part) -> bool {
-    parts.last().is_some_and(|last| last.spell.until == part.spell.until)
+    parts.last().is_some_and(|last| last.segment.until == part.segment.until)
 }
 
-fn parts(spells: Vec<Spell>) -> Vec<Part> {
+fn parts(segments: Vec<PaceSegment>) -> Vec<Part> {
     let mut bit_nanos_before = 0;
-    let part = |spell: Spell| {
-        let part = Part { spell, bit_nanos_before };
-        bit_nanos_before = part.bit_nanos_by(spell.until);
+    let part = |segment: PaceSegment| {
+        let part = Part { segment, bit_nanos_before };
+        bit_nanos_before = part.bit_nanos_by(segment.until);
         part
     };
-    spells.into_iter().map(part).collect()
+    segments.into_iter().map(part).collect()
 }
 
 /// The last that has begun by then.
 fn part_at(parts: &[Part], elapsed: Duration) -> Option<&Part> {
     let now = elapsed.as_nanos() as u64;
-    let begun = parts.partition_point(|part| part.spell.from <= now);
+    let begun = parts.partition_point(|part| part.segment.from <= now);
     parts.get(begun.checked_sub(1)?)
 }
 
 impl Part {
     fn bit_nanos_by(&self, time: u64) -> u128 {
-        let passed = time.min(self.spell.until).saturating_sub(self.spell.from);
-        self.bit_nanos_before + u128::from(passed) * u128::from(self.spell.rate.as_bps())
+        let passed = time.min(self.segment.until).saturating_sub(self.segment.from);
+        self.bit_nanos_before + u128::from(passed) * u128::from(self.segment.rate.as_bps())
     }
 }
 

@@ -1,13 +1,13 @@
 //! The certificate of a run: who measured what where, what was asked and found, how it was measured,
 //! what speaks against it, and by what it can be proven.
 
-mod asked;
 mod burst;
 mod flow;
 mod generic;
 mod head;
 mod how;
 mod path;
+mod plan_facts;
 mod rfc2544;
 mod rfc6349;
 mod rfc7640;
@@ -31,7 +31,7 @@ pub fn certificate(result: &Stored, labels: &Labels) -> Document {
     let value = result.value();
     let mut blocks = head::blocks(result, &labels);
     blocks.push(Block::Heading(String::from("What was asked")));
-    blocks.push(Block::Facts(asked::facts(result.method(), Fields(&value["plan"]))));
+    blocks.push(Block::Facts(plan_facts::facts(result.method(), Fields(&value["plan"]))));
     blocks.push(Block::Heading(String::from("What was found")));
     blocks.extend(found(result.method(), value));
     blocks.extend(how::blocks(result));

@@ -120,7 +120,7 @@ fn evidence(house: &House, name: &str) -> Result<Arc<[Evidence]>, Refusal> {
     let Some(history) = history(&house.program)? else {
         return Err(fp_history::Error::Empty.into());
     };
-    house.shelf.evidence(&history, name)
+    house.cache.evidence(&history, name)
 }
 
 fn counters(evidence: &[Evidence]) -> Vec<Counter> {

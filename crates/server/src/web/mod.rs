@@ -9,8 +9,9 @@
 //! all events so far and then each new one, so that a reload shows the same. After the end,
 //! everything is made from the result document, by the same writers as at the command line.
 
+mod access;
+mod cache;
 mod counters;
-mod door;
 mod networks;
 mod openapi;
 mod order;
@@ -20,7 +21,6 @@ mod refusal;
 mod results;
 mod runs;
 mod series;
-mod shelf;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -32,12 +32,12 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::routing::get;
 
-pub use door::Announce;
-use door::Door;
+use access::Access;
+pub use access::Announce;
+use cache::Cache;
 pub use order::{Checked, OfferedLoad, Order, OrderOption, Target};
 pub use program::{Form, FormGroup, FormOption, Network, Program};
 use runs::Runs;
-use shelf::Shelf;
 
 /// More than any order or network takes.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -48,7 +48,7 @@ const BEAT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Site {
     listener: TcpListener,
-    door: Arc<Door>,
+    access: Arc<Access>,
 }
 
 /// What every request is answered from.
@@ -56,7 +56,7 @@ pub struct Site {
 struct House {
     program: Arc<Program>,
     runs: Arc<Runs>,
-    shelf: Arc<Shelf>,
+    cache: Arc<Cache>,
 }
 
 impl Site {
@@ -68,13 +68,13 @@ impl Site {
     pub fn bind(port: u16, announce: Announce) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         listener.set_nonblocking(true)?;
-        let door = Arc::new(Door::new(listener.local_addr()?, announce)?);
-        Ok(Self { listener, door })
+        let access = Arc::new(Access::new(listener.local_addr()?, announce)?);
+        Ok(Self { listener, access })
     }
 
     /// Where a browser gets in, once.
     pub fn address(&self) -> String {
-        self.door.address()
+        self.access.address()
     }
 
     /// Serves until `is_over`; runs that are under way are then asked to end and waited for.
@@ -85,10 +85,10 @@ impl Site {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let program = Arc::new(program);
         let runs = Arc::new(Runs::new(Arc::clone(&program))?);
-        let house = House { program, runs: Arc::clone(&runs), shelf: Arc::default() };
+        let house = House { program, runs: Arc::clone(&runs), cache: Arc::default() };
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let served = axum::serve(listener, router(house, self.door)).into_future();
+            let served = axum::serve(listener, router(house, self.access)).into_future();
             tokio::select! {
                 served = served => served?,
                 () = until(is_over) => {}
@@ -105,7 +105,7 @@ async fn until(is_over: impl Fn() -> bool) {
     }
 }
 
-fn router(house: House, door: Arc<Door>) -> Router {
+fn router(house: House, access: Arc<Access>) -> Router {
     let api = Router::new()
         .route("/about", get(program::about))
         .route("/methods", get(program::methods))
@@ -118,5 +118,5 @@ fn router(house: House, door: Arc<Door>) -> Router {
         .nest("/api/v1", api.with_state(house).fallback(refusal::unknown))
         .fallback(page::file)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(door, door::guard))
+        .layer(middleware::from_fn_with_state(access, access::guard))
 }

@@ -17,7 +17,7 @@ use crate::iperf3::wire::{
 };
 use crate::near::connect::addresses;
 use crate::os::{clock, udp};
-use crate::{Bearing, StopFlag};
+use crate::{Marking, StopFlag};
 
 /// A lost greeting of a UDP stream is repeated so soon.
 const REPEAT: Duration = Duration::from_secs(1);
@@ -70,12 +70,12 @@ fn not_connected(plan: &ClientPlan, error: io::Error) -> ClientError {
 }
 
 /// Opens all streams, those that this end sends on first, each before the next: the server numbers
-/// them in the order of their arrival. `bearing` is what the packets of each bear, by its place.
+/// them in the order of their arrival. `marking` is what the packets of each bear, by its place.
 pub(in crate::iperf3) fn streams(
     control: &Control,
     asked: &Parameters,
     cookie: &Cookie,
-    bearing: impl Fn(usize) -> Bearing,
+    marking: impl Fn(usize) -> Marking,
     stop: &StopFlag,
 ) -> Result<Vec<Stream>, ClientError> {
     let deadline = clock::now() + PATIENCE;
@@ -85,11 +85,11 @@ pub(in crate::iperf3) fn streams(
     let roles = std::iter::repeat_n(Role::Sender, sending as usize)
         .chain(std::iter::repeat_n(Role::Receiver, receiving as usize));
     let open = |(place, (role, id))| {
-        let bearing = bearing(place);
-        let asked = &Parameters { tos: bearing.traffic_class, ..asked.clone() };
+        let marking = marking(place);
+        let asked = &Parameters { tos: marking.traffic_class, ..asked.clone() };
         let socket = match asked.transport {
-            Transport::Tcp => tcp_stream(far, asked, cookie, bearing, deadline, stop)?,
-            Transport::Udp => StreamSocket::Udp(udp_stream(far, asked, bearing, deadline, stop)?),
+            Transport::Tcp => tcp_stream(far, asked, cookie, marking, deadline, stop)?,
+            Transport::Udp => StreamSocket::Udp(udp_stream(far, asked, marking, deadline, stop)?),
         };
         Ok(Stream::new(id, role, socket))
     };
@@ -112,12 +112,12 @@ fn tcp_stream(
     far: SocketAddr,
     asked: &Parameters,
     cookie: &Cookie,
-    bearing: Bearing,
+    marking: Marking,
     deadline: Time,
     stop: &StopFlag,
 ) -> io::Result<StreamSocket> {
     let socket = tcp_socket(far.ip(), asked)?;
-    bearing.bind(&socket, 0, far.ip())?;
+    marking.bind(&socket, 0, far.ip())?;
     let stream = connect(socket, far, deadline, stop)?;
     // The first bytes of a connection always fit its buffer.
     (&stream).write_all(cookie.as_bytes())?;
@@ -128,11 +128,11 @@ fn tcp_stream(
 fn udp_stream(
     far: SocketAddr,
     asked: &Parameters,
-    bearing: Bearing,
+    marking: Marking,
     deadline: Time,
     stop: &StopFlag,
 ) -> io::Result<UdpSocket> {
-    let socket = udp_socket(bearing.near_of(0, far.ip()), far, asked)?;
+    let socket = udp_socket(marking.near_of(0, far.ip()), far, asked)?;
     let mut repeat_at = clock::now();
     while clock::now() < deadline {
         if stop.is_set() {

@@ -13,7 +13,7 @@ use crate::iperf3::control::{Control, ControlError};
 use crate::iperf3::traffic::{Offer, Traffic};
 use crate::iperf3::wire::{Cookie, Parameters, ParametersError, Results, ResultsError, State};
 use crate::os::{clock, tcp};
-use crate::{Bearing, StopFlag};
+use crate::{Marking, StopFlag};
 pub use plan::ClientPlan;
 use report::Near;
 pub use report::{ClientReport, Received, Sent, StreamReport};
@@ -98,8 +98,8 @@ impl Session {
         self.heard(outcome)?;
         let outcome = self.control.expect(State::CreateStreams);
         self.heard(outcome)?;
-        let bearing = Bearing { traffic_class: asked.tos, near_port: None };
-        let streams = dial::streams(&self.control, &asked, cookie, |_| bearing, stop)?;
+        let marking = Marking { traffic_class: asked.tos, near_port: None };
+        let streams = dial::streams(&self.control, &asked, cookie, |_| marking, stop)?;
         let traffic = Traffic::receive(asked.transport, streams, asked.counter)
             .map_err(host("start to receive"))?;
         let outcome = self.control.expect(State::TestStart);

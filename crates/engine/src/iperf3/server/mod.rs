@@ -4,7 +4,7 @@
 //! cookie is a stranger and costs a descriptor, no thread. A cookie that belongs to a test makes the
 //! connection a stream of it; any other one asks for a new test.
 
-mod doorstep;
+mod admission;
 mod expected;
 mod session;
 
@@ -22,7 +22,7 @@ use crate::StopFlag;
 use crate::control::socket::{Sharing, bound, no_ipv6};
 use crate::far::guests::Guests;
 use crate::far::{Log, join_ended};
-use doorstep::Doorstep;
+use admission::Admission;
 use expected::Expected;
 
 /// How an iperf3 server is to serve.
@@ -101,9 +101,9 @@ impl Server {
     /// Where the kernel gives no more connections.
     pub fn serve(&self, stop: &StopFlag) -> Result<(), ServeError> {
         let mut tests: Vec<JoinHandle<()>> = Vec::new();
-        let outcome = Doorstep::new(self).and_then(|mut doorstep| {
+        let outcome = Admission::new(self).and_then(|mut admission| {
             while !stop.is_set() {
-                doorstep.attend(&mut tests)?;
+                admission.attend(&mut tests)?;
                 tests = join_ended(std::mem::take(&mut tests));
             }
             Ok(())

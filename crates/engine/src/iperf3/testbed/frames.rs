@@ -12,7 +12,7 @@ use fp_net::stream::Schedule;
 use super::ask::Ask;
 use super::session::{Session, host};
 use super::{Iperf3Testbed, in_order};
-use crate::Bearing;
+use crate::Marking;
 use crate::iperf3::client::{ClientError, dial};
 use crate::iperf3::traffic::{Count, Offer, Role, Stream, StreamError, Traffic};
 use crate::iperf3::wire::{Results, StreamResult, Transport, Way};
@@ -33,9 +33,9 @@ pub(super) fn run(
     let mut session = bed.session()?;
     let asked = &ask.parameters;
     session.ask(asked)?;
-    let bearing = |stream: usize| Bearing::of(&trial.flows[ask.flows[stream]]);
+    let marking = |stream: usize| Marking::of(&trial.flows[ask.flows[stream]]);
     let (control, stop) = (&session.control, &bed.options.stop);
-    let streams = dial::streams(control, asked, &session.cookie, bearing, stop)?;
+    let streams = dial::streams(control, asked, &session.cookie, marking, stop)?;
     let mut traffic = Traffic::receive(Transport::Udp, streams, asked.counter)
         .map_err(|source| host("start to receive", source))?;
     session.begin()?;

@@ -17,7 +17,7 @@ use rustix::net::RecvFlags;
 use super::Iperf3Testbed;
 use super::ask::{authorised, blank};
 use super::session::{Session, host};
-use crate::Bearing;
+use crate::Marking;
 use crate::control::socket::connect;
 use crate::iperf3::client::ClientError;
 use crate::iperf3::control::PATIENCE;
@@ -74,7 +74,7 @@ pub(super) fn handshakes(
     let asked = crate::iperf3::wire::Parameters { streams, end, ..blank(Transport::Tcp) };
     session.ask(&authorised(asked, bed.credentials.as_ref())?)?;
     let load = of_segments(u32::from(u16::MAX));
-    let any = Bearing::default();
+    let any = Marking::default();
     let open = (0..streams).map(|_| open(session, bed, &load, any, 0));
     let open = open.collect::<Result<Vec<_>, _>>()?;
     let rtt = |stream: &TcpStream| {
@@ -127,8 +127,8 @@ fn segments(
     session.ask(&authorised(asked, bed.credentials.as_ref())?)?;
     let sized = sizes.iter().map(|(flow, load)| {
         let mss_bytes = load.packet_bytes.saturating_sub(headers);
-        let bearing = Bearing { near_port: None, ..Bearing::of(flow) };
-        let stream = open(session, bed, &of_segments(mss_bytes), bearing, 0)?;
+        let marking = Marking { near_port: None, ..Marking::of(flow) };
+        let stream = open(session, bed, &of_segments(mss_bytes), marking, 0)?;
         let info = info(&stream)?;
         let options = if info.has_timestamps() { PacketLayout::TCP_TIMESTAMPS_BYTES } else { 0 };
         let segment_bytes = mss_bytes.saturating_sub(options);
@@ -229,13 +229,13 @@ pub(super) fn open(
     session: &Session,
     bed: &Iperf3Testbed,
     load: &TcpLoad,
-    bearing: Bearing,
+    marking: Marking,
     index: usize,
 ) -> Result<TcpStream, ClientError> {
     let opened = || {
         let far: SocketAddr = session.control.peer()?;
-        let socket = data_socket(far.ip(), load, bearing.traffic_class)?;
-        bearing.bind(&socket, index, far.ip())?;
+        let socket = data_socket(far.ip(), load, marking.traffic_class)?;
+        marking.bind(&socket, index, far.ip())?;
         let deadline = clock::now() + PATIENCE;
         let stream = connect(socket, far, deadline, &bed.options.stop)?;
         // The first bytes of a connection always fit its buffer.

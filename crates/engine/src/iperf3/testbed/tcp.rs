@@ -24,11 +24,11 @@ use crate::kernel_tcp::options::{
 use crate::kernel_tcp::{self, TcpError};
 use crate::near::join;
 use crate::os::clock;
-use crate::os::effort::Effort;
 use crate::os::schedule::Promptly;
 use crate::os::tcp;
+use crate::os::thread_usage::ThreadUsage;
 use crate::os::wake::{Interest, wait};
-use crate::{Bearing, Lease};
+use crate::{Lease, Marking};
 
 pub(super) const LOOK_UP: Duration = Duration::from_millis(20);
 /// Options that every Linux uses: timestamps.
@@ -47,7 +47,7 @@ pub(super) struct Flow<'a> {
 /// What a flow's thread comes back with.
 struct Ended {
     half: TcpHalf,
-    effort: Effort,
+    usage: ThreadUsage,
 }
 
 enum TcpHalf {
@@ -92,8 +92,8 @@ pub(super) fn run(
         let ended = ended.unwrap_or(Err(TcpError::PeerSilent)).map_err(|error| {
             ClientError::Server { far: bed.far.to_string(), why: error.to_string() }
         })?;
-        near.longest_stall = near.longest_stall.max(ended.effort.longest_stall());
-        near.busiest_thread = near.busiest_thread.max(ended.effort.processor_share());
+        near.longest_stall = near.longest_stall.max(ended.usage.longest_stall());
+        near.busiest_thread = near.busiest_thread.max(ended.usage.processor_share());
         let report = match ended.half {
             TcpHalf::Sender(half) => watch.upload(flow, half),
             TcpHalf::Receiver(half) => {
@@ -159,7 +159,7 @@ fn open<'a>(
         }
         let Some(flow) = flows.last_mut() else { continue };
         let index = flow.streams.len();
-        flow.streams.push(probes::open(session, bed, load, Bearing::of(spec), index)?);
+        flow.streams.push(probes::open(session, bed, load, Marking::of(spec), index)?);
         flow.ids.push(id);
     }
     Ok(flows)
@@ -174,12 +174,12 @@ impl Flow<'_> {
         if self.spec.direction == Direction::Download {
             self.discard_until(start, lease)?;
         }
-        let mut effort = Effort::begin();
+        let mut usage = ThreadUsage::begin();
         let half = match self.spec.direction {
             Direction::Upload => {
                 // A window that is kept from here is as late as this thread.
                 let _promptly = Promptly::run();
-                let mut look = |_, _| effort.look();
+                let mut look = |_, _| usage.look();
                 let begins = self.spec.begins;
                 let half = kernel_tcp::send_within_windows(
                     streams, self.load, begins, timing, start, lease, &mut look,
@@ -188,13 +188,13 @@ impl Flow<'_> {
             }
             Direction::Download => {
                 let lease = lease.for_receiver();
-                let mut look = |_, _| effort.look();
+                let mut look = |_, _| usage.look();
                 let half =
                     kernel_tcp::receive(streams, self.load, timing, start, &lease, &mut look)?;
                 TcpHalf::Receiver(half)
             }
         };
-        Ok(Ended { half, effort })
+        Ok(Ended { half, usage })
     }
 
     /// The server sends as soon as the test begins, which may be before the trial.

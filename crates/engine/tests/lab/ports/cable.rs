@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::Duration;
 
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::netlink::{Interface, Mac, Netlink, VethEnd};
 use fp_engine::os::{NetNs, clock};
 use fp_model::Family;
@@ -27,7 +27,7 @@ pub(super) struct Cable {
 
 impl Cable {
     /// Ends whose kernels do not know each other's MAC addresses.
-    pub(super) fn lay(_: Grounds) -> Self {
+    pub(super) fn lay(_: Privileges) -> Self {
         let near = NetNs::fresh().unwrap();
         let near_links = Netlink::open().unwrap();
         let far = NetNs::fresh().unwrap();

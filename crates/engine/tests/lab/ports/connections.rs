@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fp_engine::control::{Host, Identity, Pairing};
 use fp_engine::far::{Log, Server, ServerOptions};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::netlink::{Netlink, VethEnd};
 use fp_engine::os::{NetNs, clock};
@@ -27,8 +27,8 @@ const REQUEST_BYTES: u32 = 100;
 const RESPONSE_BYTES: u32 = 300;
 
 /// Opened in a second, spoken to once each, closed within a third of one.
-pub(crate) fn ten_thousand_are_counted_alike_by_both_ends(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn ten_thousand_are_counted_alike_by_both_ends(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let [near, far] = &cable.ends;
     let far = FarEnd::start(far, address(1, Family::Ipv4), ConnectionNetworks::for_benchmarks());
     for (direction, family) in
@@ -43,8 +43,8 @@ pub(crate) fn ten_thousand_are_counted_alike_by_both_ends(grounds: Grounds) {
 }
 
 /// The interfaces' own counters leave out what a program took from them.
-pub(crate) fn ten_thousand_go_by_af_xdp(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn ten_thousand_go_by_af_xdp(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let [near, far] = &cable.ends;
     let far = FarEnd::start(far, address(1, Family::Ipv4), ConnectionNetworks::for_benchmarks());
     for (direction, family) in
@@ -116,8 +116,8 @@ fn check_packets(
 }
 
 /// Nobody who does not allow them gets any load, and nobody gets more than there are addresses for.
-pub(crate) fn none_is_opened_without_leave_or_proof(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn none_is_opened_without_leave_or_proof(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let [near, far] = &cable.ends;
     let at = |networks| FarEnd::start(far, address(1, Family::Ipv4), networks);
     let upload = || trial(Direction::Upload, Family::Ipv4);
@@ -145,8 +145,8 @@ fn why(outcome: Result<ConnectionsReport, Abort>) -> String {
 }
 
 /// The router asks both ends for their addresses, and each end sends what is for the other to it.
-pub(crate) fn a_router_forwards_them_where_the_far_end_is_behind_it(grounds: Grounds) {
-    let routed = Routed::lay(grounds);
+pub(crate) fn a_router_forwards_them_where_the_far_end_is_behind_it(privileges: Privileges) {
+    let routed = Routed::lay(privileges);
     let far =
         FarEnd::start(&routed.far, FAR.parse().unwrap(), ConnectionNetworks::for_benchmarks());
     let mut few = trial(Direction::Upload, Family::Ipv4);
@@ -189,7 +189,7 @@ struct Routed {
 }
 
 impl Routed {
-    fn lay(_: Grounds) -> Self {
+    fn lay(_: Privileges) -> Self {
         let ends = [(NEAR, ROUTER_NEAR), (FAR, ROUTER_FAR)].map(|(own, gateway)| {
             let end = NetNs::fresh().unwrap();
             (end, Netlink::open().unwrap(), own, gateway)

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fp_engine::StopFlag;
 use fp_engine::control::{Host, Pairing};
 use fp_engine::far::Server;
-use fp_engine::lab::{Families, Grounds, Lab};
+use fp_engine::lab::{Families, Lab, Privileges};
 use fp_engine::near::{LiveOptions, LiveTestbed};
 use fp_engine::os::clock;
 use fp_engine::swarm::ConnectionNetworks;
@@ -41,8 +41,8 @@ fn long_trial(direction: Direction, family: Family, ramp: Duration) -> Trial {
 }
 
 /// As soon as half are open the rest is not asked for any more, whoever opens them.
-pub(crate) fn who_stops_a_trial_is_told_what_there_was(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn who_stops_a_trial_is_told_what_there_was(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let [near, far] = &cable.ends;
     let far = FarEnd::start(far, address(1, Family::Ipv4), ConnectionNetworks::for_benchmarks());
     for (direction, family, is_abort) in [
@@ -95,7 +95,7 @@ pub(crate) const SERVER: &str = "far end of connections";
 const OWN: &str = "FULLPIPE_LAB_ADDRESS";
 
 /// In the namespace of the far end, until it is killed.
-pub(crate) fn serve(_: Grounds) {
+pub(crate) fn serve(_: Privileges) {
     let own: IpAddr = env::var(OWN).unwrap().parse().unwrap();
     let server = Server::bind(options(own, ConnectionNetworks::for_benchmarks())).unwrap();
     let mut out = io::stdout();
@@ -103,9 +103,11 @@ pub(crate) fn serve(_: Grounds) {
     server.serve(&StopFlag::default()).unwrap();
 }
 
-pub(crate) fn a_far_end_that_is_killed_is_lost_in_a_second_and_nothing_stays(grounds: Grounds) {
+pub(crate) fn a_far_end_that_is_killed_is_lost_in_a_second_and_nothing_stays(
+    privileges: Privileges,
+) {
     let path = PathSpec::symmetric("under test", vec![LinkSpec::default()]);
-    let lab = Lab::start(grounds, &path, Families::Only(Family::Ipv4), 1).unwrap();
+    let lab = Lab::start(privileges, &path, Families::Only(Family::Ipv4), 1).unwrap();
     let (said, says) = io::pipe().unwrap();
     let mut server = helper(SERVER);
     server.env(OWN, lab.far().address(Family::Ipv4).to_string()).stdout(says);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use fp_engine::frame_io::{FrameIo as _, PacketPort, Prefix, Share};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_engine::os::netlink::{Mac, Netlink};
 use fp_engine::swarm::Driver;
@@ -43,8 +43,8 @@ const fn host([a, b, c, _]: [u8; 4], host: u32) -> IpAddr {
 
 /// Our clients speak to a kernel, which hands everything on to our server and back: what both of ours
 /// say has been through both sides of the kernel's TCP, and each byte is compared.
-pub(crate) fn every_byte_passes_a_kernel_that_relays(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn every_byte_passes_a_kernel_that_relays(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let near = cable.interface(0);
     let open = |network: [u8; 4]| {
         let prefix = Prefix::new(network.into(), PREFIX_BITS).unwrap();

@@ -17,7 +17,7 @@ use std::time::Duration;
 use fp_engine::frame_io::{
     ClientIs, FrameBatch, FrameIo, PacketPort, Prefix, Share, TransportChecksum,
 };
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use fp_model::{Family, PortRange};
@@ -27,14 +27,14 @@ use frames::{ARP, VLAN, ethernet, ethernet_type, foreign, ip, own, packet, quest
 
 const FAMILIES: [Family; 2] = [Family::Ipv4, Family::Ipv6];
 
-pub(crate) fn packet_ports_carry_every_frame_as_it_is(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn packet_ports_carry_every_frame_as_it_is(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     every_frame_as_it_is(packet_port(&cable, 0, &OWN), packet_port(&cable, 1, &OWN));
     a_frame_that_is_too_long_is_an_error(packet_port(&cable, 0, &[]), packet_port(&cable, 1, &OWN));
 }
 
-pub(crate) fn a_packet_port_receives_what_it_is_for_and_nothing_else(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn a_packet_port_receives_what_it_is_for_and_nothing_else(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     nothing_but_its_own(packet_port(&cable, 0, &OWN), packet_port(&cable, 1, &OWN));
 }
 
@@ -103,8 +103,8 @@ fn nothing_but_its_own(mut near: impl FrameIo, mut far: impl FrameIo) {
 }
 
 /// Its owner answers for its addresses with the port's own MAC address.
-pub(crate) fn the_host_takes_no_notice_of_what_a_packet_port_is_sent(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn the_host_takes_no_notice_of_what_a_packet_port_is_sent(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let mut port = packet_port(&cable, 1, &OWN);
     let far = cable.interface(1);
     assert_ne!(port.mac(), far.mac);
@@ -134,9 +134,9 @@ pub(crate) fn the_host_takes_no_notice_of_what_a_packet_port_is_sent(grounds: Gr
     assert_eq!(host_received(), before + 1);
 }
 
-pub(crate) fn ports_that_share_an_interface_receive_each_connection_once(grounds: Grounds) {
+pub(crate) fn ports_that_share_an_interface_receive_each_connection_once(privileges: Privileges) {
     type PlaceOf = fn(u16) -> u16;
-    let cable = Cable::lay(grounds);
+    let cable = Cable::lay(privileges);
     let mut near = packet_port(&cable, 0, &[]);
     for client in [ClientIs::Source, ClientIs::Destination] {
         let far = cable.interface(1);
@@ -185,8 +185,8 @@ fn each_receives_its_own(
 }
 
 /// A kernel leaves the checksum of what it sends to the interface, and a veth pair hands it on so.
-pub(crate) fn a_port_says_whose_checksum_is_still_to_be_made(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn a_port_says_whose_checksum_is_still_to_be_made(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     for family in FAMILIES {
         let mut near = packet_port(&cable, 0, &[]);
         let far = cable.interface(1);

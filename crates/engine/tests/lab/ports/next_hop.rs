@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::netlink::Netlink;
 use fp_engine::os::next_hop::{NextHop, NoNextHop};
 use fp_model::Family;
@@ -13,8 +13,8 @@ use super::frames::{foreign, own};
 
 const ANYWHERE: &str = "203.0.113.5";
 
-pub(crate) fn is_what_the_kernel_would_take(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn is_what_the_kernel_would_take(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let eth0 = cable.interface(0);
     let links = Netlink::open().unwrap();
     for family in FAMILIES {
@@ -48,8 +48,8 @@ pub(crate) fn is_what_the_kernel_would_take(grounds: Grounds) {
     assert!(NextHop::towards(ANYWHERE.parse().unwrap()).unwrap().by_default_route);
 }
 
-pub(crate) fn where_there_is_none_it_says_why(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn where_there_is_none_it_says_why(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     cable.interface(0);
     for family in FAMILIES {
         let near = address(0, family);

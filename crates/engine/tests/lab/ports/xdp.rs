@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use fp_engine::frame_io::{FrameIo as _, PortError, XdpPort};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -19,20 +19,20 @@ use super::{
 };
 use crate::harness::helper;
 
-pub(crate) fn carry_every_frame_as_it_is(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn carry_every_frame_as_it_is(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     every_frame_as_it_is(xdp_port(&cable, 0), xdp_port(&cable, 1));
     a_frame_that_is_too_long_is_an_error(xdp_port(&cable, 0), xdp_port(&cable, 1));
 }
 
-pub(crate) fn receives_what_it_is_for_and_nothing_else(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn receives_what_it_is_for_and_nothing_else(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     nothing_but_its_own(packet_port(&cable, 0, &[]), xdp_port(&cable, 1));
 }
 
 /// Which has to find its neighbour first, by ARP and neighbour discovery past the port.
-pub(crate) fn what_it_is_not_for_is_the_hosts(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn what_it_is_not_for_is_the_hosts(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let mut port = xdp_port(&cable, 1);
     for family in FAMILIES {
         cable.interface(1);
@@ -49,7 +49,7 @@ pub(crate) fn what_it_is_not_for_is_the_hosts(grounds: Grounds) {
 pub(crate) const HOLDER: &str = "holder of an AF_XDP port";
 
 /// In the namespace of the far end, until it is killed.
-pub(crate) fn hold_a_port(_: Grounds) {
+pub(crate) fn hold_a_port(_: Privileges) {
     let eth0 = Netlink::open().unwrap().interface("eth0").unwrap();
     let _ports = XdpPort::open_all(&eth0, &prefixes(&OWN)).unwrap();
     let mut out = std::io::stdout();
@@ -59,8 +59,8 @@ pub(crate) fn hold_a_port(_: Grounds) {
     }
 }
 
-pub(crate) fn no_program_outlives_its_ports_or_its_process(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn no_program_outlives_its_ports_or_its_process(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let has_program = || cable.interface(1).has_xdp_program;
     let gone = || {
         let deadline = clock::now() + Duration::from_secs(5);
@@ -91,8 +91,8 @@ pub(crate) fn no_program_outlives_its_ports_or_its_process(grounds: Grounds) {
     every_frame_as_it_is(xdp_port(&cable, 0), xdp_port(&cable, 1));
 }
 
-pub(crate) fn who_may_load_no_program_is_told_what_af_xdp_takes(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn who_may_load_no_program_is_told_what_af_xdp_takes(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let eth0 = cable.interface(1);
     assert_eq!(eth0.mac, MACS[1]);
     // What root has, and an ordinary user has in a user namespace only.

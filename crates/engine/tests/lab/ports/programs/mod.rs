@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use fp_engine::frame_io::{PacketPort, Prefix, Share};
-use fp_engine::lab::Grounds;
+use fp_engine::lab::Privileges;
 use fp_engine::os::clock;
 use fp_engine::os::netlink::Netlink;
 use fp_model::Family;
@@ -32,8 +32,8 @@ const BETWEEN: u16 = 5;
 
 /// The server has received what its client has sent, but for what the host between still had when the
 /// client was done; and the other way round.
-pub(crate) fn iperf3_speaks_through_a_host_of_our_own(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn iperf3_speaks_through_a_host_of_our_own(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     for family in FAMILIES {
         let mut between = Between::lay(&cable, family);
         let [kernel, host] = [KERNEL, BETWEEN].map(|host| own(family, host).to_string());
@@ -70,8 +70,8 @@ fn iperf3_server(address: &str, port: &str) -> Child {
 }
 
 /// Four at a time, byte for byte.
-pub(crate) fn curl_fetches_files_through_a_host_of_our_own(grounds: Grounds) {
-    let cable = Cable::lay(grounds);
+pub(crate) fn curl_fetches_files_through_a_host_of_our_own(privileges: Privileges) {
+    let cable = Cable::lay(privileges);
     let folder = std::env::temp_dir().join(format!("curl-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let mut file = vec![0; FILE_BYTES];

@@ -14,18 +14,18 @@ use crate::swarm::role_of;
 /// How far the end of a trial has come. Who serves is told when who has opened is done, so that it
 /// hears of all that is closed.
 #[derive(Debug, Default)]
-pub(super) struct WindingDown {
+pub(super) struct EarlyStop {
     is_far_told: bool,
 }
 
 impl LiveTestbed {
-    pub(super) fn wind_down(&mut self, trial: &Trial, flows: &RunningFlows) -> WindingDown {
+    pub(super) fn wind_down(&mut self, trial: &Trial, flows: &RunningFlows) -> EarlyStop {
         self.is_winding_down = true;
         flows.wind_down(role_of(End::Near, Direction::Upload), self.when_stopped);
         if flows_towards(trial, Direction::Download).next().is_some() {
             self.tell_far(Direction::Download);
         }
-        WindingDown::default()
+        EarlyStop::default()
     }
 
     /// Goes on with it after a half has come in.
@@ -34,11 +34,11 @@ impl LiveTestbed {
         trial: &Trial,
         flows: &RunningFlows,
         gathered: &Gathered,
-        winding: &mut WindingDown,
+        early_stop: &mut EarlyStop,
     ) {
         let near = |flow| gathered.near_half(flow);
-        if !winding.is_far_told && have_stopped(trial, Direction::Upload, near) {
-            winding.is_far_told = true;
+        if !early_stop.is_far_told && have_stopped(trial, Direction::Upload, near) {
+            early_stop.is_far_told = true;
             self.tell_far(Direction::Upload);
         }
         if have_stopped(trial, Direction::Download, |flow| gathered.far_half(flow)) {

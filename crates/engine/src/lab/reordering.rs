@@ -17,7 +17,7 @@ use super::buffer::Buffer;
 /// the first ones had been late. Frames that the network delays in any case can wait for the
 /// others until shortly before they are due.
 #[derive(Debug)]
-pub(super) struct Gathering {
+pub(super) struct Reordering {
     waiting: BinaryHeap<Reverse<Waiting>>,
     count: u64,
     lag: Duration,
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// Longer than a host stands still; what is gathered meanwhile takes memory.
 const LAG_MAX: Duration = Duration::from_millis(50);
 
-impl Gathering {
+impl Reordering {
     /// In front of a network in which a frame takes at least `least_delay`.
     pub(super) fn new(least_delay: Duration) -> Self {
         Self {
@@ -122,33 +122,33 @@ mod tests {
         Frame { frame_bytes, dscp: Dscp::BEST_EFFORT, body: Pool::default().copy_of(&[]) }
     }
 
-    fn given(gathering: &mut Gathering, now: Time) -> Vec<(Time, u32)> {
-        let next = || gathering.next(now).map(|(left_at, frame)| (left_at, frame.frame_bytes));
+    fn given(reordering: &mut Reordering, now: Time) -> Vec<(Time, u32)> {
+        let next = || reordering.next(now).map(|(left_at, frame)| (left_at, frame.frame_bytes));
         std::iter::from_fn(next).collect()
     }
 
     /// Two bursts 10 ms apart of which the first is held up for 12 ms, before a network of 27 ms.
     #[test]
     fn frames_come_in_the_order_in_which_they_left_however_long_they_were_held_up() {
-        let mut gathering = Gathering::new(Duration::from_millis(27));
-        gathering.push(after(110), frame(3));
-        gathering.push(after(100), frame(1));
-        gathering.push(after(100), frame(2));
-        assert_eq!(gathering.look_at(), Some(after(100) + Duration::from_micros(26_500)));
-        assert_eq!(given(&mut gathering, after(125)), []);
-        assert_eq!(given(&mut gathering, after(126)), [(after(100), 1), (after(100), 2)]);
-        assert_eq!(given(&mut gathering, after(136)), [(after(110), 3)]);
-        assert_eq!(gathering.take_overtaken_max(), Duration::ZERO);
+        let mut reordering = Reordering::new(Duration::from_millis(27));
+        reordering.push(after(110), frame(3));
+        reordering.push(after(100), frame(1));
+        reordering.push(after(100), frame(2));
+        assert_eq!(reordering.look_at(), Some(after(100) + Duration::from_micros(26_500)));
+        assert_eq!(given(&mut reordering, after(125)), []);
+        assert_eq!(given(&mut reordering, after(126)), [(after(100), 1), (after(100), 2)]);
+        assert_eq!(given(&mut reordering, after(136)), [(after(110), 3)]);
+        assert_eq!(reordering.take_overtaken_max(), Duration::ZERO);
     }
 
     #[test]
     fn a_network_without_delay_has_them_at_once_and_is_told_what_was_overtaken() {
-        let mut gathering = Gathering::new(Duration::from_millis(1));
-        gathering.push(after(110), frame(2));
-        assert_eq!(given(&mut gathering, after(110)), [(after(110), 2)]);
-        gathering.push(after(100), frame(1));
-        assert_eq!(given(&mut gathering, after(112)), [(after(100), 1)]);
-        assert_eq!(gathering.take_overtaken_max(), Duration::from_millis(10));
-        assert_eq!(gathering.take_overtaken_max(), Duration::ZERO);
+        let mut reordering = Reordering::new(Duration::from_millis(1));
+        reordering.push(after(110), frame(2));
+        assert_eq!(given(&mut reordering, after(110)), [(after(110), 2)]);
+        reordering.push(after(100), frame(1));
+        assert_eq!(given(&mut reordering, after(112)), [(after(100), 1)]);
+        assert_eq!(reordering.take_overtaken_max(), Duration::from_millis(10));
+        assert_eq!(reordering.take_overtaken_max(), Duration::ZERO);
     }
 }

@@ -14,7 +14,7 @@ const KEPT: usize = 2;
 
 /// What is kept, the latest last.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<Vec<(String, Arc<[Evidence]>)>>);
+pub(super) struct Cache(Mutex<Vec<(String, Arc<[Evidence]>)>>);
 
 /// What is read of a result document: the rest is as long again.
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Document {
     evidence: Vec<Evidence>,
 }
 
-impl Shelf {
+impl Cache {
     /// The evidence of the result that `name` stands for.
     ///
     /// # Errors
@@ -67,14 +67,14 @@ mod tests {
 
     #[test]
     fn the_two_that_were_looked_at_last_are_kept() {
-        let shelf = Shelf::default();
+        let cache = Cache::default();
         for id in ["a", "b"] {
-            shelf.put(id.into(), Arc::from([]));
+            cache.put(id.into(), Arc::from([]));
         }
-        let again = shelf.take("a").unwrap();
-        shelf.put("a".into(), again);
-        shelf.put("c".into(), Arc::from([]));
-        assert!(shelf.take("b").is_none());
-        assert!(shelf.take("a").is_some() && shelf.take("c").is_some());
+        let again = cache.take("a").unwrap();
+        cache.put("a".into(), again);
+        cache.put("c".into(), Arc::from([]));
+        assert!(cache.take("b").is_none());
+        assert!(cache.take("a").is_some() && cache.take("c").is_some());
     }
 }

@@ -10,7 +10,7 @@ use crate::stall::{self, Connections};
 
 /// What of the tester's trouble can have changed a figure.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(super) struct TesterLimits {
     /// The longest stall, as far as it can have changed what a flow carried or lost.
     pub(super) stall: Duration,
     pub(super) stall_max: Duration,
@@ -21,7 +21,7 @@ pub(super) struct Hold {
     pub(super) lateness: Option<(Duration, Duration)>,
 }
 
-impl Hold {
+impl TesterLimits {
     /// A thread that uses more of a processor has none left to wait in.
     pub(super) const BUSY_PERCENT_MAX: f64 = 95.0;
 

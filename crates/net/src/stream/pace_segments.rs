@@ -1,4 +1,4 @@
-//! How a pace changes with time: spells of one rate each.
+//! How a pace changes with time: segments of one rate each.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,17 +9,17 @@ use crate::link::random::{Purpose, Random};
 
 /// A time of one rate, in nanoseconds from the start of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spell {
+pub(super) struct PaceSegment {
     pub(super) from: u64,
     pub(super) until: u64,
     pub(super) rate: Rate,
 }
 
-/// No pace by chance has more: the last spell stays.
-pub const SPELLS_MAX: usize = 20_000;
+/// No pace by chance has more: the last segment stays.
+pub const PACE_SEGMENTS_MAX: usize = 20_000;
 
-/// The spells from `begins` to `until`, without gaps; none of a pace that is no sequence of rates.
-pub(super) fn spells(pace: &Pace, begins: u64, until: u64) -> Vec<Spell> {
+/// The segments from `begins` to `until`, without gaps; none of a pace that is no sequence of rates.
+pub(super) fn pace_segments(pace: &Pace, begins: u64, until: u64) -> Vec<PaceSegment> {
     match pace {
         Pace::Unlimited | Pace::Poisson { .. } => Vec::new(),
         Pace::Constant { rate } => one_after_the_other([(*rate, Duration::MAX)], begins, until),
@@ -33,7 +33,7 @@ pub(super) fn spells(pace: &Pace, begins: u64, until: u64) -> Vec<Spell> {
                 let lasts = mean.as_nanos() as f64 * random.exponential();
                 (rate, Duration::from_nanos(lasts as u64))
             });
-            one_after_the_other(drawn.take(SPELLS_MAX), begins, until)
+            one_after_the_other(drawn.take(PACE_SEGMENTS_MAX), begins, until)
         }
     }
 }
@@ -42,22 +42,22 @@ fn one_after_the_other(
     rates: impl IntoIterator<Item = (Rate, Duration)>,
     begins: u64,
     until: u64,
-) -> Vec<Spell> {
+) -> Vec<PaceSegment> {
     let mut from = begins.min(until);
-    let mut spells = Vec::new();
+    let mut segments = Vec::new();
     for (rate, lasts) in rates {
-        if from == until && !spells.is_empty() {
+        if from == until && !segments.is_empty() {
             break;
         }
         let left = u128::from(until - from);
         let ends = from + lasts.as_nanos().min(left) as u64;
-        spells.push(Spell { from, until: ends, rate });
+        segments.push(PaceSegment { from, until: ends, rate });
         from = ends;
     }
-    if let Some(last) = spells.last_mut() {
+    if let Some(last) = segments.last_mut() {
         last.until = until;
     }
-    spells
+    segments
 }
 
 #[cfg(test)]
@@ -73,15 +73,15 @@ mod tests {
             seed: 7,
         };
         let hundred_seconds = 100_000_000_000;
-        let spells = spells(&pace, 0, hundred_seconds);
-        assert!(spells.windows(2).all(|pair| pair[0].until == pair[1].from));
+        let segments = pace_segments(&pace, 0, hundred_seconds);
+        assert!(segments.windows(2).all(|pair| pair[0].until == pair[1].from));
         assert!(
-            spells
+            segments
                 .windows(2)
                 .all(|pair| (pair[0].rate == Rate::ZERO) != (pair[1].rate == Rate::ZERO))
         );
-        let on = spells.iter().filter(|spell| spell.rate != Rate::ZERO);
-        let on_ns: u64 = on.map(|spell| spell.until - spell.from).sum();
+        let on = segments.iter().filter(|segment| segment.rate != Rate::ZERO);
+        let on_ns: u64 = on.map(|segment| segment.until - segment.from).sum();
         // 1,250 turns of 80 ms, on for a quarter. One turn's 20 ms deviate by 20 ms, the time off
         // moves a quarter of its 60 ms: √(1250 · (0.75 · 20)² + 1250 · (0.25 · 60)²) ms = 0.75 s.
         let seconds = on_ns as f64 / 1e9;
@@ -96,6 +96,6 @@ mod tests {
             off_mean: Duration::ZERO,
             seed: 7,
         };
-        assert_eq!(spells(&pace, 0, 1000).len(), SPELLS_MAX);
+        assert_eq!(pace_segments(&pace, 0, 1000).len(), PACE_SEGMENTS_MAX);
     }
 }

@@ -1,7 +1,7 @@
 //! Heartbeats by UDP, beside those of the control connection: each stands for itself.
 //!
 //! Where a trial floods one way of the path, the control connection stalls in both: its
-//! acknowledgements drown. A pulse needs none, and gets through the way that is not flooded.
+//! acknowledgements drown. A heartbeat needs none, and gets through the way that is not flooded.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -10,15 +10,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
-use super::message::Door;
+use super::message::FlowAddress;
 use super::socket::{any_address, plain};
 use crate::DataPorts;
 use crate::end::End;
 use crate::os::random;
 
-/// One end's pulse; the far end's goes only to where a fresh one of the near end came from.
+/// One end's heartbeat; the far end's goes only to where a fresh one of the near end came from.
 #[derive(Debug)]
-pub(crate) struct Pulse {
+pub(crate) struct UdpHeartbeat {
     end: End,
     socket: UdpSocket,
     key: hmac::Key,
@@ -32,9 +32,9 @@ const COUNT_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
 const BYTES: usize = COUNT_BYTES + TAG_BYTES;
 
-impl Pulse {
+impl UdpHeartbeat {
     /// Of the near end, to the door that the far end at `far` has named.
-    pub(crate) fn near(far: SocketAddr, door: &Door) -> io::Result<Self> {
+    pub(crate) fn near(far: SocketAddr, door: &FlowAddress) -> io::Result<Self> {
         let mut to = plain(far);
         to.set_port(door.port);
         let socket = UdpSocket::bind((any_address(to.is_ipv4()), 0))?;
@@ -43,18 +43,19 @@ impl Pulse {
     }
 
     /// Of the far end at `local`, on one of `ports`, with the door to tell. What the flows need is
-    /// left to them: without pulses a trial runs, without ports not.
+    /// left to them: without heartbeats a trial runs, without ports not.
     pub(crate) fn far(
         mut local: SocketAddr,
         ports: &DataPorts,
         peer: IpAddr,
-    ) -> io::Result<(Self, Door)> {
+    ) -> io::Result<(Self, FlowAddress)> {
         let ports = ports.beyond_the_flows().ok_or(io::ErrorKind::AddrInUse)?;
         let socket = ports.first_free(|port| {
             local.set_port(port);
             UdpSocket::bind(local)
         })?;
-        let door = Door { port: socket.local_addr()?.port(), key: random::bytes()?, frames: None };
+        let door =
+            FlowAddress { port: socket.local_addr()?.port(), key: random::bytes()?, frames: None };
         Ok((Self::over(End::Far, socket, &door.key, peer, None)?, door))
     }
 
@@ -75,7 +76,7 @@ impl Pulse {
         let Some(to) = self.to else { return };
         self.sent += 1;
         let datagram = written(&self.key, self.end, self.sent);
-        // A pulse that cannot leave is as good as lost, and the next one is soon due.
+        // A heartbeat that cannot leave is as good as lost, and the next one is soon due.
         let _ = match self.end {
             End::Near => self.socket.send(&datagram),
             End::Far => self.socket.send_to(&datagram, to),
@@ -85,13 +86,13 @@ impl Pulse {
     /// Reads what has arrived: whether the peer was heard.
     pub(crate) fn listen(&mut self) -> bool {
         let mut heard = false;
-        // One byte more than a pulse, so that a longer datagram does not pass for one.
+        // One byte more than a heartbeat, so that a longer datagram does not pass for one.
         let mut datagram = [0; BYTES + 1];
         for _ in 0..64 {
             match self.socket.recv_from(&mut datagram) {
                 Ok((count, from)) => heard |= self.on_datagram(&datagram[..count], from),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // An ICMP message about an earlier pulse says nothing of the next.
+                // An ICMP message about an earlier heartbeat says nothing of the next.
                 Err(_) => {}
             }
         }
@@ -100,7 +101,7 @@ impl Pulse {
 
     fn on_datagram(&mut self, datagram: &[u8], from: SocketAddr) -> bool {
         let Some(count) = read(&self.key, self.end.other(), datagram) else { return false };
-        // A pulse counts once, in its order: a copy from elsewhere leads nobody astray.
+        // A heartbeat counts once, in its order: a copy from elsewhere leads nobody astray.
         if count <= self.heard || from.ip().to_canonical() != self.peer {
             return false;
         }
@@ -110,7 +111,7 @@ impl Pulse {
     }
 }
 
-impl AsFd for Pulse {
+impl AsFd for UdpHeartbeat {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -131,7 +132,7 @@ fn read(key: &hmac::Key, from: End, datagram: &[u8]) -> Option<u64> {
     genuine.then_some(count)
 }
 
-/// Of the sender and the count, so that no pulse can be sent back.
+/// Of the sender and the count, so that no heartbeat can be sent back.
 fn tag_of(key: &hmac::Key, from: End, count: u64) -> [u8; TAG_BYTES] {
     let mut signed = [0; 1 + COUNT_BYTES];
     signed[0] = match from {
@@ -156,13 +157,13 @@ mod tests {
 
     #[test]
     fn a_pulse_is_read_by_its_key_and_its_direction_only() {
-        let pulse = written(&key(1), End::Near, 7);
-        assert_eq!(read(&key(1), End::Near, &pulse), Some(7));
-        assert_eq!(read(&key(2), End::Near, &pulse), None);
-        assert_eq!(read(&key(1), End::Far, &pulse), None);
-        assert_eq!(read(&key(1), End::Near, &pulse[..BYTES - 1]), None);
+        let heartbeat = written(&key(1), End::Near, 7);
+        assert_eq!(read(&key(1), End::Near, &heartbeat), Some(7));
+        assert_eq!(read(&key(2), End::Near, &heartbeat), None);
+        assert_eq!(read(&key(1), End::Far, &heartbeat), None);
+        assert_eq!(read(&key(1), End::Near, &heartbeat[..BYTES - 1]), None);
         for at in 0..BYTES {
-            let mut changed = pulse;
+            let mut changed = heartbeat;
             changed[at] ^= 1;
             assert_eq!(read(&key(1), End::Near, &changed), None);
         }
@@ -172,26 +173,26 @@ mod tests {
     fn a_pulse_leaves_two_data_ports_to_the_flows() {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let ports = |last| DataPorts::between(50_000, last).unwrap();
-        assert!(Pulse::far(at, &ports(50_001), at.ip()).is_err());
-        let (_, door) = Pulse::far(at, &ports(50_100), at.ip()).unwrap();
+        assert!(UdpHeartbeat::far(at, &ports(50_001), at.ip()).is_err());
+        let (_, door) = UdpHeartbeat::far(at, &ports(50_100), at.ip()).unwrap();
         assert!((50_002..=50_100).contains(&door.port));
     }
 
     #[test]
     fn a_far_end_pulses_only_to_where_the_newest_pulse_came_from() {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (mut far, door) = Pulse::far(at, &DataPorts::ANY, at.ip()).unwrap();
+        let (mut far, door) = UdpHeartbeat::far(at, &DataPorts::ANY, at.ip()).unwrap();
         let from = |octet: u8, port| SocketAddr::from(([127, 0, 0, octet], port));
-        let pulse =
+        let heartbeat =
             |count| written(&hmac::Key::new(hmac::HMAC_SHA256, &door.key), End::Near, count);
         far.beat();
         assert_eq!(far.sent, 0);
-        assert!(!far.on_datagram(&pulse(5), from(2, 1000)), "of another host");
-        assert!(far.on_datagram(&pulse(5), from(1, 1000)));
-        assert!(!far.on_datagram(&pulse(5), from(1, 2000)), "a copy");
-        assert!(!far.on_datagram(&pulse(4), from(1, 2000)), "an old one");
+        assert!(!far.on_datagram(&heartbeat(5), from(2, 1000)), "of another host");
+        assert!(far.on_datagram(&heartbeat(5), from(1, 1000)));
+        assert!(!far.on_datagram(&heartbeat(5), from(1, 2000)), "a copy");
+        assert!(!far.on_datagram(&heartbeat(4), from(1, 2000)), "an old one");
         assert_eq!(far.to, Some(from(1, 1000)));
-        assert!(far.on_datagram(&pulse(6), from(1, 2000)));
+        assert!(far.on_datagram(&heartbeat(6), from(1, 2000)));
         assert_eq!(far.to, Some(from(1, 2000)));
     }
 }

@@ -10,7 +10,7 @@ use crate::link::random::{Purpose, Random};
 
 /// Departures between two times, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scatter {
+pub(super) struct PoissonProcess {
     seed: u64,
     root: Branch,
 }
@@ -35,7 +35,7 @@ pub(super) struct Leaf {
 
 const LEAF_MAX: usize = 32;
 
-impl Scatter {
+impl PoissonProcess {
     /// So many per nanosecond in the mean.
     pub(super) fn new(seed: u64, from: u64, until: u64, per_nano: f64) -> Self {
         let mean = per_nano * (until - from) as f64;
@@ -171,15 +171,15 @@ mod tests {
             mean in 0.0_f64..20_000.0,
             asked in any::<prop::sample::Index>(),
         ) {
-            let scatter = Scatter::new(seed, from, from + lasts, mean / lasts as f64);
-            prop_assume!(scatter.count() > 0);
-            let sequence = asked.index(scatter.count() as usize) as u64;
-            let time = scatter.leaf_of(sequence).unwrap().time_of(sequence).unwrap();
+            let process = PoissonProcess::new(seed, from, from + lasts, mean / lasts as f64);
+            prop_assume!(process.count() > 0);
+            let sequence = asked.index(process.count() as usize) as u64;
+            let time = process.leaf_of(sequence).unwrap().time_of(sequence).unwrap();
             prop_assert!((from..from + lasts).contains(&time));
-            let (before, by) = (scatter.count_before(time), scatter.count_before(time + 1));
+            let (before, by) = (process.count_before(time), process.count_before(time + 1));
             prop_assert!((before..by).contains(&sequence), "{sequence} is none of {before}..{by}");
-            prop_assert_eq!(scatter.count_before(from), 0);
-            prop_assert_eq!(scatter.count_before(from + lasts), scatter.count());
+            prop_assert_eq!(process.count_before(from), 0);
+            prop_assert_eq!(process.count_before(from + lasts), process.count());
         }
 
         /// Of a Poisson process, counts in bins apart are independent, with a variance as large as
@@ -189,9 +189,9 @@ mod tests {
         fn bins_hold_as_many_as_chance_gives(seed in any::<u64>(), mean in 4.0_f64..200.0) {
             let bins = 400_u64;
             let bin = SECOND / bins;
-            let scatter = Scatter::new(seed, 0, SECOND, mean / bin as f64);
+            let process = PoissonProcess::new(seed, 0, SECOND, mean / bin as f64);
             let before: alloc::vec::Vec<u64> =
-                (0..=bins).map(|k| scatter.count_before(k * bin)).collect();
+                (0..=bins).map(|k| process.count_before(k * bin)).collect();
             let counts = before.windows(2).map(|pair| (pair[1] - pair[0]) as f64);
             let (sum, squares) = counts.fold((0.0, 0.0), |(sum, squares), count| {
                 (sum + count, squares + (count - mean) * (count - mean))
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn departures_beyond_one_a_nanosecond_share_it() {
-        let scatter = Scatter::new(1, 0, 100, 1000.0);
-        let last = scatter.count() - 1;
+        let process = PoissonProcess::new(1, 0, 100, 1000.0);
+        let last = process.count() - 1;
         assert!(last > 90_000);
-        assert_eq!(scatter.leaf_of(last).unwrap().time_of(last), Some(99));
-        assert!(scatter.leaf_of(last + 1).is_none());
+        assert_eq!(process.leaf_of(last).unwrap().time_of(last), Some(99));
+        assert!(process.leaf_of(last + 1).is_none());
     }
 }

@@ -10,14 +10,14 @@ use crate::control::socket::any_address;
 
 /// The marking, and from where on the near end's ports are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bearing {
+pub struct Marking {
     /// As in the IPv4 TOS or IPv6 traffic class octet; both ends' packets bear it.
     pub traffic_class: u8,
     /// `None` leaves the choice to the near end's host.
     pub near_port: Option<u16>,
 }
 
-impl Bearing {
+impl Marking {
     pub(crate) const fn of(spec: &FlowSpec) -> Self {
         Self { traffic_class: spec.traffic_class(), near_port: spec.near_port }
     }

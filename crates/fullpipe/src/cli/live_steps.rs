@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::{time_left, view};
 
 /// A testbed with the method that is run over it.
-pub(super) struct Followed<'a, T, M> {
+pub(super) struct LiveSteps<'a, T, M> {
     recorder: Recorder<T>,
     ends: Ends,
     method: &'a M,
@@ -24,7 +24,7 @@ pub(super) struct Followed<'a, T, M> {
     looked: Option<(Time, Duration)>,
 }
 
-impl<'a, T, M> Followed<'a, T, M>
+impl<'a, T, M> LiveSteps<'a, T, M>
 where
     T: Testbed,
     M: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
@@ -63,7 +63,7 @@ where
     }
 }
 
-impl<T, M> Testbed for Followed<'_, T, M>
+impl<T, M> Testbed for LiveSteps<'_, T, M>
 where
     T: Testbed,
     M: Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,

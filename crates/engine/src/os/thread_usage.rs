@@ -11,7 +11,7 @@ use super::clock;
 
 /// Watches the thread that made it.
 #[derive(Debug)]
-pub(crate) struct Effort {
+pub(crate) struct ThreadUsage {
     began_at: Time,
     processor_at_begin: Duration,
     /// Where the kernel keeps no such statistics stalls stay unknown: zero.
@@ -20,18 +20,18 @@ pub(crate) struct Effort {
     longest_stall: Duration,
 }
 
-impl Effort {
+impl ThreadUsage {
     pub(crate) fn begin() -> Self {
         let schedule = File::open("/proc/thread-self/schedstat").ok();
-        let mut effort = Self {
+        let mut usage = Self {
             began_at: clock::now(),
             processor_at_begin: processor_time(),
             schedule,
             waited: Duration::ZERO,
             longest_stall: Duration::ZERO,
         };
-        effort.waited = effort.waited_now();
-        effort
+        usage.waited = usage.waited_now();
+        usage
     }
 
     /// To be called several times a second: what was waited since the last time bounds a stall.

@@ -8,9 +8,9 @@ use crate::os::{enter_own_user_namespace, may_make_networks};
 
 /// The proof that this process may make networks.
 #[derive(Clone, Copy, Debug)]
-pub struct Grounds(());
+pub struct Privileges(());
 
-impl Grounds {
+impl Privileges {
     /// Makes sure that this process may make networks. It must not have a second thread yet: an
     /// ordinary user gets the right by moving the whole process into a user namespace, in which
     /// user, group and files stay what they are.

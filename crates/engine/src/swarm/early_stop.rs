@@ -13,7 +13,7 @@ const RESETS_ON_THEIR_WAY: Duration = Duration::from_millis(200);
 
 /// A shard that was told to stop.
 #[derive(Debug)]
-pub(super) struct Winding {
+pub(super) struct EarlyStop {
     stop: Stop,
     role: Role,
     at: Time,
@@ -22,7 +22,7 @@ pub(super) struct Winding {
     waiting_since: Option<Time>,
 }
 
-impl Winding {
+impl EarlyStop {
     pub(super) fn begin<Port: FrameIo>(
         driver: &mut Driver<Port>,
         (role, stop): (Role, Stop),

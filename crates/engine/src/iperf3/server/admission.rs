@@ -31,7 +31,7 @@ const GREETINGS: u64 = u64::MAX - 1;
 /// Greetings taken before connections have their turn.
 const GREETINGS_MAX: u32 = 64;
 
-pub(super) struct Doorstep<'a> {
+pub(super) struct Admission<'a> {
     server: &'a Server,
     watch: Watch,
     /// In the order of their arrival.
@@ -55,7 +55,7 @@ enum Shown {
     Cookie(Cookie),
 }
 
-impl<'a> Doorstep<'a> {
+impl<'a> Admission<'a> {
     pub(super) fn new(server: &'a Server) -> io::Result<Self> {
         let watch = Watch::new()?;
         watch.add(&server.listener, LISTENER, EventFlags::IN)?;

@@ -20,7 +20,7 @@ use crate::{conservation, outage};
 const FAST_FRAMES_S: f64 = 50_000.0;
 
 /// A testbed, with a look at what its ends count and by what they send.
-pub(crate) struct Watched<'a> {
+pub(crate) struct SanityChecked<'a> {
     bed: &'a mut dyn Testbed,
     near: Refused,
     far: Refused,
@@ -76,7 +76,7 @@ struct Refused {
     frames_s: f64,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> SanityChecked<'a> {
     pub(crate) fn over(bed: &'a mut dyn Testbed) -> Self {
         Self {
             bed,
@@ -246,7 +246,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl Watched<'_> {
+impl SanityChecked<'_> {
     fn observe(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         let outcome = self.bed.run(trial);
         if outcome.is_err() {
@@ -291,7 +291,7 @@ impl Watched<'_> {
     }
 }
 
-impl Testbed for Watched<'_> {
+impl Testbed for SanityChecked<'_> {
     fn run(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         let mut seen = self.observe(trial)?;
         if self.repeats_outages && self.is_to_be_repeated(trial, &seen) {
@@ -406,11 +406,11 @@ mod tests {
 
     fn said(frames_s: u64) -> Vec<Reason> {
         let mut bed = Unprivileged(frames_s);
-        let mut watched = Watched::over(&mut bed);
+        let mut checked = SanityChecked::over(&mut bed);
         let second = Duration::from_secs(1);
         let timing = Timing { warm_up: Duration::ZERO, steady: second, settle: Duration::ZERO };
-        watched.run(&Trial { name: "any".into(), flows: Vec::new(), timing }).unwrap();
-        watched.remarks()
+        checked.run(&Trial { name: "any".into(), flows: Vec::new(), timing }).unwrap();
+        checked.remarks()
     }
 
     /// A far end that runs this many trials of other near ends, trial by trial.
@@ -425,18 +425,18 @@ mod tests {
     /// What a report of three trials says that has passed.
     fn concluded(others: [u32; 3], looks_for_a_rate: bool) -> Report<()> {
         let mut bed = Shared(others.to_vec());
-        let mut watched = Watched::over(&mut bed);
+        let mut checked = SanityChecked::over(&mut bed);
         if looks_for_a_rate {
-            watched = watched.repeating_outages();
+            checked = checked.repeating_outages();
         }
         let second = Duration::from_secs(1);
         let timing = Timing { warm_up: Duration::ZERO, steady: second, settle: Duration::ZERO };
         for name in ["first", "second", "third"] {
-            watched.run(&Trial { name: name.into(), flows: Vec::new(), timing }).unwrap();
+            checked.run(&Trial { name: name.into(), flows: Vec::new(), timing }).unwrap();
         }
         let mut report = Report::default();
         report.verdict.status = Status::Pass;
-        watched.conclude(&mut report);
+        checked.conclude(&mut report);
         report
     }
 

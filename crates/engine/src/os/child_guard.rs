@@ -1,4 +1,4 @@
-//! A fold for child processes: none of them outlives it, however this process ends.
+//! A guard of child processes: none of them outlives it, however this process ends.
 #![expect(unsafe_code, reason = "a process that only waits is forked, not executed")]
 
 use std::fs;
@@ -21,13 +21,13 @@ use super::netns::leave;
 ///
 /// The thread that makes it can spawn no threads any more, only children.
 #[derive(Debug)]
-pub struct Fold {
+pub struct ChildGuard {
     /// The first process ends when this is closed, by whatever.
     leash: Option<OwnedFd>,
     first: Pid,
 }
 
-impl Fold {
+impl ChildGuard {
     /// Makes the children that the current thread will spawn live in namespaces of their own:
     /// processes, mounts, and `/etc/hosts` with `more_hosts` on top.
     pub fn around_children_of_this_thread(more_hosts: &str) -> io::Result<Self> {
@@ -36,9 +36,9 @@ impl Fold {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         put_on_top_of_hosts(more_hosts)?;
         leave(UnshareFlags::NEWPID)?;
-        let fold = Self::fork_first()?;
+        let guard = Self::fork_first()?;
         pass_capabilities_on()?;
-        Ok(fold)
+        Ok(guard)
     }
 
     fn fork_first() -> io::Result<Self> {
@@ -58,7 +58,7 @@ impl Fold {
     }
 }
 
-impl Drop for Fold {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.leash = None;
         // The only failure is that somebody else has waited for it.

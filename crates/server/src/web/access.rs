@@ -25,7 +25,7 @@ const POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; base-uri '
     form-action 'none'; frame-ancestors 'none'";
 
 /// The secrets of one server.
-pub(super) struct Door {
+pub(super) struct Access {
     address: SocketAddr,
     announce: Announce,
     /// In the address that a browser gets in by, once.
@@ -34,13 +34,13 @@ pub(super) struct Door {
     session: String,
 }
 
-impl fmt::Debug for Door {
+impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Access").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-impl Door {
+impl Access {
     pub(super) fn new(address: SocketAddr, announce: Announce) -> io::Result<Self> {
         Ok(Self { address, announce, token: Mutex::new(secret()?), session: secret()? })
     }
@@ -106,8 +106,12 @@ impl Door {
 }
 
 /// Stands before everything.
-pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
-    let mut response = answer(&door, request, next).await;
+pub(super) async fn guard(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = answer(&access, request, next).await;
     let headers = response.headers_mut();
     let mut say = |name, value: &'static str| {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
@@ -119,26 +123,26 @@ pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     response
 }
 
-async fn answer(door: &Door, request: Request, next: Next) -> Response {
+async fn answer(access: &Access, request: Request, next: Next) -> Response {
     let (method, headers) = (request.method(), request.headers());
-    if !door.is_at_home(headers) {
+    if !access.is_at_home(headers) {
         return Refusal::forbidden("this is not the name of this server").into_response();
     }
-    if !door.is_from_here(method, headers) {
+    if !access.is_from_here(method, headers) {
         return Refusal::forbidden("the request comes from a page of another site").into_response();
     }
     let query = request.uri().query().unwrap_or_default();
     let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
     if let Some(token) = token.filter(|_| request.uri().path() == "/") {
-        return match door.admits(token) {
-            Ok(true) => door.let_in(),
+        return match access.admits(token) {
+            Ok(true) => access.let_in(),
             // The address again, from the browser that it has let in.
-            Ok(false) if door.knows(headers) => Redirect::to("/").into_response(),
+            Ok(false) if access.knows(headers) => Redirect::to("/").into_response(),
             Ok(false) => strange(),
             Err(error) => Refusal::not_done(error.to_string()).into_response(),
         };
     }
-    if !door.knows(headers) {
+    if !access.knows(headers) {
         return strange();
     }
     next.run(request).await
@@ -176,8 +180,8 @@ fn is_same(given: &str, expected: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn door() -> Door {
-        Door::new(SocketAddr::from(([127, 0, 0, 1], 8080)), |_| {}).unwrap()
+    fn access() -> Access {
+        Access::new(SocketAddr::from(([127, 0, 0, 1], 8080)), |_| {}).unwrap()
     }
 
     fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -191,33 +195,33 @@ mod tests {
 
     #[test]
     fn an_address_lets_one_browser_in() {
-        let door = door();
-        let token = door.address().split_once("token=").unwrap().1.to_owned();
+        let access = access();
+        let token = access.address().split_once("token=").unwrap().1.to_owned();
         assert_eq!(token.len(), 32);
-        assert!(!door.admits("").unwrap());
-        assert!(!door.admits(&token[1..]).unwrap());
-        assert!(door.admits(&token).unwrap());
-        assert!(!door.admits(&token).unwrap());
+        assert!(!access.admits("").unwrap());
+        assert!(!access.admits(&token[1..]).unwrap());
+        assert!(access.admits(&token).unwrap());
+        assert!(!access.admits(&token).unwrap());
     }
 
     #[test]
     fn a_name_that_was_made_to_lead_here_is_not_ours() {
-        let door = door();
+        let access = access();
         for host in ["127.0.0.1:8080", "localhost:8080"] {
-            assert!(door.is_our_name(host));
+            assert!(access.is_our_name(host));
         }
         for host in
             ["evil.example:8080", "127.0.0.1", "localhost:80", "127.0.0.1:8080.evil.example"]
         {
-            assert!(!door.is_our_name(host), "{host}");
+            assert!(!access.is_our_name(host), "{host}");
         }
-        assert!(!door.is_at_home(&HeaderMap::new()));
+        assert!(!access.is_at_home(&HeaderMap::new()));
     }
 
     #[test]
     fn pages_of_other_sites_change_and_read_nothing() {
-        let door = door();
-        let post = |fields: &[_]| door.is_from_here(&Method::POST, &headers(fields));
+        let access = access();
+        let post = |fields: &[_]| access.is_from_here(&Method::POST, &headers(fields));
         let ours = (OURS, "1");
         assert!(post(&[ours]));
         assert!(post(&[
@@ -230,7 +234,7 @@ mod tests {
         assert!(!post(&[ours, ("origin", "http://127.0.0.1:9090")]));
         assert!(!post(&[ours, ("origin", "null")]));
         assert!(!post(&[ours, ("sec-fetch-site", "same-site")]));
-        let get = |fields: &[_]| door.is_from_here(&Method::GET, &headers(fields));
+        let get = |fields: &[_]| access.is_from_here(&Method::GET, &headers(fields));
         assert!(get(&[]) && get(&[("sec-fetch-site", "same-origin")]));
         assert!(get(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]));
         assert!(!get(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]));
@@ -238,15 +242,15 @@ mod tests {
 
     #[test]
     fn only_the_whole_session_is_known() {
-        let door = door();
+        let access = access();
         let cookie = |value: String| {
             let mut headers = HeaderMap::new();
             headers.insert(header::COOKIE, HeaderValue::from_str(&value).unwrap());
             headers
         };
-        assert!(door.knows(&cookie(format!("a=b; {COOKIE}={}", door.session))));
-        assert!(!door.knows(&cookie(format!("{COOKIE}={}", &door.session[1..]))));
-        assert!(!door.knows(&cookie(format!("x{COOKIE}={}", door.session))));
-        assert!(!door.knows(&HeaderMap::new()));
+        assert!(access.knows(&cookie(format!("a=b; {COOKIE}={}", access.session))));
+        assert!(!access.knows(&cookie(format!("{COOKIE}={}", &access.session[1..]))));
+        assert!(!access.knows(&cookie(format!("x{COOKIE}={}", access.session))));
+        assert!(!access.knows(&HeaderMap::new()));
     }
 }
