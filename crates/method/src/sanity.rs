@@ -12,9 +12,10 @@ use fp_model::{
     Trial,
 };
 
+use crate::formula::conservation;
+use crate::outage;
 use crate::reason::Code;
 use crate::verdict::{Check, Event, Reason, Report};
-use crate::{conservation, outage};
 
 /// Up to this rate frames leave through UDP sockets wherever they are sent.
 const FAST_FRAMES_S: f64 = 50_000.0;

@@ -9,7 +9,7 @@ use super::discovery::{self, searched};
 use super::port::Port;
 use super::verdict::within;
 use super::{Charge, Discovered, Goal, Lengths, ON_THE_LINE, RateStep, Run, Step};
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 use crate::infer::rate::{Estimate, Quiet};
 use crate::infer::search::{Limits, MOST, Search};
 

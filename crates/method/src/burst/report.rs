@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use fp_model::{Direction, Dscp, Layer, LayeredRate, PacketLayout, Rate};
 
-use crate::bounds::{Bounds, Loss};
+use crate::formula::bounds::{Bounds, Loss};
 use crate::path::PathMtu;
 use crate::verdict;
 

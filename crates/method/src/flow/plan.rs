@@ -9,8 +9,8 @@ use fp_model::{Direction, FlowSpec, FramesLoad, Load, Pace, PacketLayout, Rate, 
 use serde::{Deserialize, Serialize};
 
 use super::path::PathAsk;
-use crate::profile::Profile;
-use crate::seconds;
+use crate::formula::profile::Profile;
+use crate::formula::seconds;
 
 /// Every input of a run after defaults were filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

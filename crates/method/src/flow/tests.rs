@@ -14,7 +14,7 @@ use fp_model::{
 };
 
 use super::*;
-use crate::profile::{Profile, Wave};
+use crate::formula::profile::{Profile, Wave};
 use crate::reason::Code;
 use crate::verdict::Status;
 

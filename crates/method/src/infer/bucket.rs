@@ -23,7 +23,7 @@ pub(crate) use explained::Explained;
 use self::search::Search;
 use super::rate::Quiet;
 use super::train::CLOCKS_APART;
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 
 /// What became of a frame, as one bucket sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use core::time::Duration;
 use fp_model::Rate;
 
 use super::train::{CERTAIN, CLOCK_STEP, CLOCKS_APART, Mean, Slice, Through, Train, scatter};
-use crate::bounds::{Bounds, Loss};
+use crate::formula::bounds::{Bounds, Loss};
 
 /// The second part of a train, relative to the rate.
 pub(crate) const OVER: f64 = 1.4;

@@ -19,7 +19,7 @@ use fp_model::{
 use super::offers::{Counts, Offers, Probing, Stream};
 use super::rate::{Estimate, FINE, Kind, OVER, Quiet, estimate, loss, whole};
 use super::train::Train;
-use crate::bounds::Loss;
+use crate::formula::bounds::Loss;
 use crate::path::{come_to_rest, settle};
 use crate::tester::{self, reports};
 use held::Held;

@@ -12,7 +12,8 @@ use fp_model::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadClass, LoadTrial, SearchGoal};
-use crate::{Number, Seconds, seconds};
+use crate::formula::seconds;
+use crate::{Number, Seconds};
 
 /// Coarser targets before the one that the goal asks for; each is twice as wide as the next.
 const PRECEDING_TARGETS: i32 = 2;

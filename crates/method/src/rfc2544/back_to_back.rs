@@ -12,7 +12,7 @@ use fp_model::{
 use super::offer::VERIFICATIONS;
 use super::steps::{BackToBack, BurstFigures, FrameRate, Skipped, Throughput};
 use super::{Plan, Run, SearchKind, Step, Way};
-use crate::back_to_back::{FrameRates, corrected_buffer_time, implied_buffer_time};
+use crate::formula::back_to_back::{FrameRates, corrected_buffer_time, implied_buffer_time};
 use crate::search::{Search, SearchPlan, Step as SearchStep};
 use crate::tester::{CLOCK_S, REPEATS, repeated, reports};
 use crate::{Number, PerSecond, Seconds};

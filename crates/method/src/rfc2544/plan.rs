@@ -10,9 +10,9 @@ use fp_model::{
 use serde::{Deserialize, Serialize};
 
 use super::steps::FrameRate;
+use crate::formula::seconds;
 use crate::mlr::Goal;
 use crate::search::SearchKind;
-use crate::seconds;
 
 /// Every input of a run after defaults were filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

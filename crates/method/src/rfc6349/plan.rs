@@ -5,7 +5,7 @@ use core::time::Duration;
 use fp_model::{CongestionControl, Dscp, Family, Layer, LayeredRate, Rate, Sender};
 use serde::{Deserialize, Serialize};
 
-use crate::seconds;
+use crate::formula::seconds;
 
 /// Every input of a run after defaults were filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

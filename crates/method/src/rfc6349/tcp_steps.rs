@@ -12,9 +12,10 @@ use super::steady::{self, Mean, Settled, Steady};
 use super::throughput::Offer;
 use super::windows::{Fill, Path, queues};
 use super::{Bottleneck, Connection, Judged, LimitKind, Plan, Role, TcpStep};
-use crate::bounds::Bounds;
-use crate::tcp_rules::{cubic_epoch, reno_epoch};
-use crate::{Bytes, metrics};
+use crate::Bytes;
+use crate::formula::bounds::Bounds;
+use crate::formula::metrics;
+use crate::formula::tcp_rules::{cubic_epoch, reno_epoch};
 
 /// A step for each role and direction of a trial.
 pub(super) fn steps_of(

@@ -6,8 +6,8 @@ use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate, RttSummary, Se
 
 use super::ideal::{self, Link, SEGMENTS_PER_ACK};
 use super::{Bottleneck, LimitKind, Limits, Plan, Windows};
-use crate::bdp::UNSCALED_WINDOW;
-use crate::bdp::bdp;
+use crate::formula::bdp::UNSCALED_WINDOW;
+use crate::formula::bdp::bdp;
 use crate::path::SMALL_PACKET_BYTES;
 
 /// With fewer segments in a window, delayed acknowledgements decide rather than the path.

@@ -11,7 +11,7 @@ use fp_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::seconds;
+use crate::formula::seconds;
 
 /// A burst that takes longer to be paid for is no burst.
 const INTERVAL_MAX: Duration = Duration::from_secs(30);

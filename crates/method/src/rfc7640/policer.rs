@@ -12,8 +12,8 @@ use fp_model::{Abort, BurstReport, BurstsReport, Direction, FramesLoad, PacketLa
 use super::bursts::{Offer, Outcome, interval, whole_prefix};
 use super::hunt::{BurstHunt, BurstOutcome, HuntStep, frames_per_kilobyte};
 use super::{Hunt, HuntTrial, Plan, PolicerPlan, PolicerStep, Run, Stateless, Step};
-use crate::bounds::Bounds;
 use crate::burst::{Together, discovery};
+use crate::formula::bounds::Bounds;
 use crate::infer::search::{Limits, Search};
 
 /// The RFC's recommendation.

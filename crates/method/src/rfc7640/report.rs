@@ -8,7 +8,7 @@ use core::time::Duration;
 use fp_model::{Direction, Dscp, Rate, RttSummary};
 
 use super::Device;
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 pub use crate::path::BaselineRtt;
 use crate::verdict;
 

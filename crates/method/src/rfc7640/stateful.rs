@@ -12,9 +12,10 @@ use fp_model::{
 };
 
 use super::{Pattern, Run, Stateful, TcpPlan, Ttpet};
+use crate::Bytes;
+use crate::formula::metrics;
 use crate::path::settle;
 use crate::tester::reports;
-use crate::{Bytes, metrics};
 
 /// Segments are as long as the frames of the stateless tests, but no shorter than any path carries.
 const PACKET_BYTES_MIN: u32 = 1280;

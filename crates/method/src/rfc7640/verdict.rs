@@ -10,7 +10,7 @@ use super::{
     CapacityClass, CapacityStep, Device, Health, Hunt, Plan, PolicerStep, PortClass, QueueStep,
     SchedulerStep, ShaperStep, Stateless, Step, Trains, capacity, policer, queue, shaper,
 };
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 use crate::reason::Code;
 use crate::verdict::{Check, Reason, Status, Verdict};
 use crate::{grouped, signed};

@@ -6,7 +6,7 @@ use core::time::Duration;
 use fp_model::{ConnectionsLoad, ConnectionsStage, Direction, Dscp, Family};
 use serde::{Deserialize, Serialize};
 
-use crate::seconds;
+use crate::formula::seconds;
 
 /// Every input of a run after defaults were filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ pub struct Plan {
     /// The test of one service after the other; `None` leaves it out.
     pub configuration: Option<Configuration>,
     /// Length of the test of all services at once; `None` leaves it out.
-    #[serde(rename = "performance_s", with = "crate::seconds::if_known")]
+    #[serde(rename = "performance_s", with = "crate::formula::seconds::if_known")]
     pub performance: Option<Duration>,
 }
 
@@ -25,7 +25,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Steady time of each step.
-    #[serde(rename = "step_s", with = "crate::seconds")]
+    #[serde(rename = "step_s", with = "crate::formula::seconds")]
     pub step: Duration,
     /// Shares of the CIR, in this order.
     pub cir_steps_percent: Vec<u32>,
@@ -117,10 +117,10 @@ pub struct Criteria {
     /// Frame loss ratio, at most.
     pub flr: f64,
     /// Mean frame transfer delay, at most.
-    #[serde(rename = "ftd_s", with = "crate::seconds::if_known")]
+    #[serde(rename = "ftd_s", with = "crate::formula::seconds::if_known")]
     pub ftd: Option<Duration>,
     /// Frame delay variation, at most.
-    #[serde(rename = "fdv_s", with = "crate::seconds::if_known")]
+    #[serde(rename = "fdv_s", with = "crate::formula::seconds::if_known")]
     pub fdv: Option<Duration>,
     /// At least.
     pub availability_percent: Option<f64>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use fp_method::flow::{Arrivals, SharedProfile};
-use fp_method::profile::{Point, Profile, Wave};
+use fp_method::formula::profile::{Point, Profile, Wave};
 use fp_model::{Layer, Rate, Step, parse_duration, parse_rate};
 
 const KINDS: &str = "triangle, sawtooth, sine, square, constant, steps, poisson, on-off and csv";

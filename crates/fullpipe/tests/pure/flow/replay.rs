@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fp_method::flow::{self, Arrivals, Criteria, Lines, PathAsk, Plan, PlannedFlow, SharedProfile};
-use fp_method::profile::{Profile, Wave};
+use fp_method::formula::profile::{Profile, Wave};
 use fp_model::{
     CongestionControl, Direction, Dscp, Evidence, Family, FlowSpec, FrameSizes, FramesLoad, Load,
     Pace, Rate, Recorder, Replay, Sender, TcpEngine, TcpLoad, Timing,

@@ -23,7 +23,7 @@ use fp_model::{
 use super::arrivals::{arrivals, mean_spacing, slope, spacing, spacing_in_runs};
 use super::port::LINE_FRAMES;
 use super::{Charge, Discovered, Discovery, Lengths, Passed, Plan, Run, Step};
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 use crate::infer::offers::{Counts, Offers};
 use crate::infer::rate::{Estimate, Kind, Quiet};
 use crate::infer::search::{Finder, LIMIT_L2, Limits, Search};

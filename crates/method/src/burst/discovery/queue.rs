@@ -6,8 +6,8 @@ use core::time::Duration;
 use super::contradiction::{contradicting, contradiction, tagged};
 use super::policer::{BELOW_THE_LINE, FASTER_LEAST};
 use super::{Abort, Charge, Discovered, Estimate, Look, Quiet, slope};
-use crate::bounds::Bounds;
 use crate::burst::Passed;
+use crate::formula::bounds::Bounds;
 use crate::infer::rate::{FINE, Kind, OVER};
 use crate::infer::train::{BATCHES, CERTAIN, Train};
 

@@ -1,7 +1,7 @@
 //! Which of two buckets explains a train.
 
 use super::{Bucket, Fates, Lost};
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 use crate::infer::DECIDES;
 use crate::infer::rate::Quiet;
 

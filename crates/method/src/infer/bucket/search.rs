@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::{Bucket, CLOCKS_APART, Fate, Fates, Knee, Lost};
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 
 /// Values that are tried between the two ends of an interval.
 const TRIED: usize = 24;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use fp_model::{Direction, Dscp, Family, PacketLayout};
 
 use super::{Finder, MOST};
-use crate::bounds::Loss;
+use crate::formula::bounds::Loss;
 use crate::infer::rate::{Estimate, Quiet};
 use crate::path::Packets;
 

@@ -8,7 +8,7 @@ use core::time::Duration;
 use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Row, Steps, Unit, infos};
 use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate};
 
-use crate::bounds::{Bounds, Loss};
+use crate::formula::bounds::{Bounds, Loss};
 
 /// RFC 6349 section 3.2.2.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use fp_model::figure::{
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
-use crate::metrics;
+use crate::formula::metrics;
 use crate::rfc6349::steady::Settled;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

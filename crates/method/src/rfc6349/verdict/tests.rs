@@ -9,7 +9,7 @@ use fp_model::{
 };
 
 use super::*;
-use crate::bounds::{Bounds, Loss};
+use crate::formula::bounds::{Bounds, Loss};
 use crate::path::{BaselineRtt, PathMtu};
 use crate::reason::Code;
 use crate::rfc6349::{Connection, Judged, Settled};

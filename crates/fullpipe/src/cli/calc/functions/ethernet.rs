@@ -1,7 +1,7 @@
 //! Frame rates, link usage, RFC 2544 and RFC 9004.
 
-use fp_method::back_to_back::{self, FrameRates};
-use fp_method::ethernet::{self, Encapsulation};
+use fp_method::formula::back_to_back::{self, FrameRates};
+use fp_method::formula::ethernet::{self, Encapsulation};
 use fp_model::Layer;
 
 use crate::cli::calc::function::{Function, Inputs, Kind, Refusal, optional, required, shown};

@@ -1,10 +1,11 @@
 //! Delays, capacity, responsiveness and service tests of a path.
 
-use fp_method::capacity::{self, Feedback, RateAdjustment};
-use fp_method::rpm::{self, ForeignProbes, Label};
-use fp_method::stamp::{self, Authentication, FourTimes};
+use fp_method::formula::capacity::{self, Feedback, RateAdjustment};
+use fp_method::formula::rpm::{self, ForeignProbes, Label};
+use fp_method::formula::stamp::{self, Authentication, FourTimes};
+use fp_method::formula::{delay_variation, mbm};
 use fp_method::y1564::{self, Profile};
-use fp_method::{Number, Seconds, delay_variation, mbm};
+use fp_method::{Number, Seconds};
 use fp_model::Layer;
 
 use crate::cli::calc::function::{

@@ -1,7 +1,8 @@
 //! Windows, the metrics of RFC 6349 and the rules of TCP.
 
-use fp_method::metrics::{Segments, Timestamps};
-use fp_method::{Bytes, Number, bdp, load, metrics, tcp_rules};
+use fp_method::formula::metrics::{Segments, Timestamps};
+use fp_method::formula::{bdp, load, metrics, tcp_rules};
+use fp_method::{Bytes, Number};
 use fp_model::{Family, Layer};
 
 use crate::cli::calc::function::{

@@ -15,7 +15,7 @@
 use alloc::vec::Vec;
 
 use super::SURELY_FULL;
-use crate::bounds::Bounds;
+use crate::formula::bounds::Bounds;
 use crate::infer::bucket::{Fate, Fates};
 
 /// A train that met full buckets, or what they had won since they were empty, and the depth in frames of the

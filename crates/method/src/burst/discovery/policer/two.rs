@@ -13,8 +13,8 @@ use super::seen::{fates, marked};
 use super::{
     BELOW_THE_LINE, BUDGET, FASTER_LEAST, Measured, PAUSE_MAX, SURELY_FULL, TRIES, at_most, better,
 };
-use crate::bounds::Bounds;
 use crate::burst::Alone;
+use crate::formula::bounds::Bounds;
 use crate::infer::bucket::Fate;
 
 /// Of two buckets one may take longer to fill than both together would.

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fp_model::{Family, Layer, PacketLayout};
 
-use crate::number::PERCENT;
+use crate::formula::number::PERCENT;
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
 
 /// Full TCP segments of one flow: what decides how much of the line is payload.

@@ -2,7 +2,7 @@
 
 use fp_model::PacketLayout;
 
-use crate::number::PERCENT;
+use crate::formula::number::PERCENT;
 use crate::{BitsPerSecond, Bytes, Number, PerSecond, Seconds};
 
 /// Preamble, start delimiter and gap: what a frame takes on the line beside itself.
