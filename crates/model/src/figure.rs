@@ -49,14 +49,18 @@ impl<T> Known<T> {
 /// What a step has in a column, in the column's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
+    /// Of steps that have no such field.
+    Absent,
     Unknown,
     Flag(bool),
     Word(Cow<'static, str>),
     Whole(Known<u64>),
+    Signed(i32),
     Real(Known<f64>),
     /// Not known but for the ends of its interval.
     Ends(Box<[Self; 2]>),
     List(Vec<Self>),
+    Part(Box<Part>),
     Parts(Vec<Part>),
 }
 
@@ -65,8 +69,20 @@ impl Cell {
     pub fn number(&self) -> Option<Known<f64>> {
         match self {
             Self::Whole(known) => Some(known.map(|whole| whole as f64)),
+            Self::Signed(whole) => Some(Known::alone(f64::from(*whole))),
             Self::Real(known) => Some(*known),
             _ => None,
+        }
+    }
+
+    /// A number with the ends of its interval, as far as they are known.
+    pub fn known<T: Into<Self>>(value: Option<T>, [at_least, at_most]: [Option<T>; 2]) -> Self
+    where
+        Known<T>: Into<Self>,
+    {
+        match value {
+            Some(value) => Known { value, at_least, at_most }.into(),
+            None => Self::Ends(Box::new([at_least.into(), at_most.into()])),
         }
     }
 
@@ -129,6 +145,12 @@ impl From<Rate> for Cell {
     }
 }
 
+impl From<i32> for Cell {
+    fn from(whole: i32) -> Self {
+        Self::Signed(whole)
+    }
+}
+
 impl From<u32> for Cell {
     fn from(whole: u32) -> Self {
         Self::from(u64::from(whole))
@@ -164,6 +186,8 @@ pub enum Unit {
     Microseconds,
     /// With this number of decimals.
     Percent(u8),
+    /// The same of more or less than something, with its sign.
+    Difference(u8),
     /// A share of one, which people read as percent, with this number of decimals.
     Share(u8),
     /// Frames a second: a rate that was not reached is not said.
@@ -171,6 +195,8 @@ pub enum Unit {
     /// With this number of decimals, and no unit.
     Number(u8),
     Count,
+    /// No number, but a row of these columns.
+    Part(&'static [Info]),
     /// No number, but rows of these columns.
     Parts(&'static [Info]),
 }
@@ -271,6 +297,12 @@ impl Info {
         Self { is_list: true, ..self }
     }
 
+    /// Its field, and those of the ends of its interval.
+    fn fields(&self) -> impl Iterator<Item = String> {
+        let ends = self.has_interval.then(|| self.ends()).into_iter().flatten();
+        core::iter::once(self.field.into()).chain(ends)
+    }
+
     /// The fields of the ends of its interval.
     pub fn ends(&self) -> [String; 2] {
         ["at_least", "at_most"].map(|end| format!("{}_{end}", self.field))
@@ -293,6 +325,12 @@ pub const fn infos<S, const N: usize>(columns: &[Column<S>; N]) -> [Info; N] {
     infos
 }
 
+/// The paths of the fields inside of one.
+fn inside(info: &Info, between: &str, columns: &[Info]) -> Vec<String> {
+    let path = |field: String| format!("{}{between}{field}", info.field);
+    columns.iter().flat_map(Info::fields).map(path).collect()
+}
+
 /// These columns and one more.
 pub const fn and<const N: usize, const M: usize>(infos: &[Info; N], more: Info) -> [Info; M] {
     let mut all = [more; M];
@@ -312,17 +350,18 @@ pub struct Kind {
     /// For people.
     pub title: &'static str,
     pub columns: &'static [Info],
-    /// The field that stands for the step in a list; empty where none does.
-    pub main: &'static str,
-    /// The step in a sentence, beside its title; `None` of what stands in a table.
-    pub fact: Option<fn(&Row) -> String>,
+    /// Of these fields the first that is known stands for the step in a list.
+    pub main: &'static [&'static str],
+    /// What was found in words, each under its name; nothing of what stands in a table.
+    pub facts: fn(&Row) -> Vec<(&'static str, String)>,
     pub tables: &'static [&'static Table],
 }
 
 /// A table of steps of a kind.
 #[derive(Debug)]
 pub struct Table {
-    pub caption: &'static str,
+    /// Steps with another one stand in another table.
+    pub caption: fn(&Row) -> String,
     /// Which steps have a row in it.
     pub shows: fn(&Row) -> bool,
     pub columns: &'static [Shown],
@@ -355,14 +394,10 @@ impl Kind {
     /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
         self.columns.iter().flat_map(|info| match info.unit {
-            Unit::Parts(columns) => {
-                columns.iter().map(|inner| format!("{}.N.{}", info.field, inner.field)).collect()
-            }
+            Unit::Part(columns) => inside(info, ".", columns),
+            Unit::Parts(columns) => inside(info, ".N.", columns),
             _ if info.is_list => [format!("{}.N", info.field)].into(),
-            _ => {
-                let ends = info.has_interval.then(|| info.ends()).into_iter().flatten();
-                core::iter::once(info.field.into()).chain(ends).collect::<Vec<String>>()
-            }
+            _ => info.fields().collect(),
         })
     }
 }
@@ -390,9 +425,7 @@ impl Cell {
             Self::Whole(known) => [known.at_least, known.at_most].map(whole),
             Self::Real(known) => [known.at_least, known.at_most].map(real),
             Self::Ends(ends) => *ends.clone(),
-            Self::Unknown | Self::Flag(_) | Self::Word(_) | Self::List(_) | Self::Parts(_) => {
-                [Self::Unknown, Self::Unknown]
-            }
+            _ => [Self::Unknown, Self::Unknown],
         }
     }
 }
@@ -400,12 +433,14 @@ impl Cell {
 impl Serialize for Cell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Unknown | Self::Ends(_) => serializer.serialize_none(),
+            Self::Absent | Self::Unknown | Self::Ends(_) => serializer.serialize_none(),
             Self::Flag(flag) => serializer.serialize_bool(*flag),
             Self::Word(word) => serializer.serialize_str(word),
             Self::Whole(known) => serializer.serialize_u64(known.value),
+            Self::Signed(whole) => serializer.serialize_i32(*whole),
             Self::Real(known) => serializer.serialize_f64(known.value),
             Self::List(cells) => serializer.collect_seq(cells),
+            Self::Part(part) => part.serialize(serializer),
             Self::Parts(parts) => serializer.collect_seq(parts),
         }
     }

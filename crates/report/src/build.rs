@@ -1,6 +1,6 @@
 //! Steps as tables of a document, by what their kinds say of them.
 
-use fp_model::figure::{self, Kind, Shown, Unit};
+use fp_model::figure::{self, Kind, Row, Shown, Unit};
 
 use crate::document::{Cell, Column, Side, Table, Tone};
 use crate::read;
@@ -18,6 +18,22 @@ pub(crate) fn shown_in<'a>(
     steps.iter().copied().filter(is_shown).collect()
 }
 
+/// Of those that stand in one with the first.
+pub(crate) fn of_one_caption<'a>(
+    table: &figure::Table,
+    steps: &[Fields<'a>],
+) -> Vec<Vec<Fields<'a>>> {
+    let mut groups: Vec<(String, Vec<Fields<'a>>)> = Vec::new();
+    for step in steps {
+        let caption = read::row(*step).map_or_else(String::new, |row| (table.caption)(&row));
+        match groups.iter_mut().find(|(known, _)| *known == caption) {
+            Some((_, group)) => group.push(*step),
+            None => groups.push((caption, vec![*step])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
 /// With a row for each of `steps`.
 pub(crate) fn table(kind: &Kind, table: &figure::Table, steps: &[Fields<'_>]) -> Table {
     let row = |step: &Fields<'_>| {
@@ -33,9 +49,11 @@ pub(crate) fn table(kind: &Kind, table: &figure::Table, steps: &[Fields<'_>]) ->
         let cell = |shown| Cell::toned(text(shown), tone(shown));
         Some(table.columns.iter().map(cell).collect())
     };
-    let note = steps.first().and_then(|step| Some((table.note)(&read::row(*step)?)));
+    let first = steps.first().and_then(|step| read::row(*step));
+    let said = |of: fn(&Row) -> String| first.as_ref().map(of);
+    let note = said(table.note);
     Table {
-        caption: table.caption.to_owned(),
+        caption: said(table.caption).unwrap_or_default(),
         columns: table.columns.iter().map(|shown| column(kind, shown)).collect(),
         rows: steps.iter().filter_map(row).collect(),
         note: note.filter(|note| !note.is_empty()),

@@ -22,11 +22,19 @@ fn cell(info: &Info, step: Fields<'_>) -> Cell {
             Cell::Parts(parts.iter().map(|fields| part(columns, Fields(fields))).collect())
         }
         (Value::Array(values), _) => {
-            Cell::List(values.iter().map(|value| one(value, [&Value::Null; 2])).collect())
+            Cell::List(values.iter().map(|value| one(value, NO_ENDS)).collect())
         }
-        (value, _) => one(value, info.ends().each_ref().map(|field| &step.0[field.as_str()])),
+        (fields @ Value::Object(_), Unit::Part(columns)) => {
+            Cell::Part(Box::new(part(columns, Fields(fields))))
+        }
+        (value, _) if info.has_interval => {
+            one(value, info.ends().each_ref().map(|field| &step.0[field.as_str()]))
+        }
+        (value, _) => one(value, NO_ENDS),
     }
 }
+
+const NO_ENDS: [&Value; 2] = [&Value::Null; 2];
 
 /// A value with the ends of its interval.
 fn one(value: &Value, [at_least, at_most]: [&Value; 2]) -> Cell {
@@ -45,7 +53,7 @@ fn one(value: &Value, [at_least, at_most]: [&Value; 2]) -> Cell {
             (None, None) => Cell::Unknown,
         },
         Value::Null if [at_least, at_most].iter().any(|end| end.is_number()) => {
-            let alone = |end| one(end, [&Value::Null; 2]);
+            let alone = |end| one(end, NO_ENDS);
             Cell::Ends(Box::new([alone(at_least), alone(at_most)]))
         }
         Value::Null | Value::Array(_) | Value::Object(_) => Cell::Unknown,

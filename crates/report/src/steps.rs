@@ -56,17 +56,13 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
 }
 
 /// The figures that stand for steps whose columns are not described, the first that a step knows.
-const FIGURES: [(&str, Unit); 11] = [
+const FIGURES: [(&str, Unit); 7] = [
     ("connections_peak", Unit::Connections),
     ("throughput_bps", Unit::Rate),
     ("ir_bps", Unit::Rate),
-    ("estimated_cbs_bytes", Unit::Bytes),
-    ("measured_cir_bps", Unit::Rate),
-    ("rx_burst_bytes_mean", Unit::Bytes),
     ("bsa_bytes", Unit::Bytes),
     ("sr_l2_bps", Unit::Rate),
     ("rate_bps", Unit::Rate),
-    ("rate_l1_bps", Unit::Rate),
     ("tracking_error_percent", Unit::Percent),
 ];
 

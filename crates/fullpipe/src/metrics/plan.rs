@@ -18,7 +18,7 @@ use super::{encoded, registry};
 /// of the field is in the metric's unit.
 type FigureOf = (&'static str, &'static str, &'static str, f64);
 
-const FIGURES: [FigureOf; 21] = [
+const FIGURES: [FigureOf; 20] = [
     ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
     (MEASURE, "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
     (
@@ -42,7 +42,6 @@ const FIGURES: [FigureOf; 21] = [
     ("efficiency_percent", "tcp_efficiency_ratio", "Share of bytes not retransmitted", 1e-2),
     ("buffer_delay_percent", "buffer_delay_ratio", "Growth of the round trip under load", 1e-2),
     ("retransmitted_bytes", "retransmitted_bytes", "Payload that TCP retransmitted", 1.0),
-    ("estimated_cbs_bytes", "cbs_bytes", "Committed burst size as estimated", 1.0),
     ("connections_peak", "connections", "Connections that were open at once at most", 1.0),
     ("setup_rate_cps_peak", "connections_per_second", "Set up in the best second", 1.0),
 ];

@@ -12,7 +12,7 @@ mod first;
 mod plan;
 mod policing;
 mod port;
-mod report;
+mod steps;
 mod verdict;
 
 use alloc::format;
@@ -38,10 +38,10 @@ pub use arithmetic::{
 use first::First;
 pub use plan::{Goal, Plan, PlanError, Ways};
 use port::Port;
-pub(crate) use report::ON_THE_LINE;
-pub use report::{
-    Alone, BurstTimes, CbsStep, Charge, Discovered, Discovery, Flaw, Line, Passed, PolicingStep,
-    RateStep, Report, SecondBucket, Step, Together,
+pub(crate) use steps::ON_THE_LINE;
+pub use steps::{
+    Alone, BurstTimes, CBS, CbsStep, Charge, DISCOVERY, Discovered, Discovery, Flaw, LINE, Line,
+    POLICING, Passed, PolicingStep, RATE, RateStep, Report, SecondBucket, Step, Together,
 };
 
 /// What every Ethernet carries.

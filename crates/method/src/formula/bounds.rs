@@ -28,7 +28,8 @@ impl Loss {
 
 impl From<Bounds> for Cell {
     fn from(Bounds { estimate: value, at_least, at_most }: Bounds) -> Self {
-        Known { value, at_least: Some(at_least), at_most: Some(at_most) }.into()
+        let end = |end: f64| end.is_finite().then_some(end);
+        Known { value, at_least: end(at_least), at_most: end(at_most) }.into()
     }
 }
 

@@ -12,9 +12,9 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
     kind: Kind {
         name: "path_mtu",
         title: "path MTU",
-        main: "mtu_bytes",
+        main: &["mtu_bytes"],
         columns: &infos(MTU),
-        fact: Some(path_mtu),
+        facts: |row| alloc::vec![("path MTU", path_mtu(row))],
         tables: &[],
     },
     columns: MTU,
@@ -45,9 +45,9 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
     kind: Kind {
         name: "baseline_rtt",
         title: "baseline RTT",
-        main: "rtt_min_ms",
+        main: &["rtt_min_ms"],
         columns: &infos(RTT),
-        fact: Some(baseline_rtt),
+        facts: |row| alloc::vec![("baseline RTT", baseline_rtt(row))],
         tables: &[],
     },
     columns: RTT,

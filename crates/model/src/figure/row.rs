@@ -75,8 +75,16 @@ impl Part {
         }
     }
 
+    /// A row inside of it.
+    pub fn part(&self, field: &str) -> Option<&Self> {
+        match &self.cells[self.place(field)] {
+            Cell::Part(part) => Some(part),
+            _ => None,
+        }
+    }
+
     /// Rows inside of it; none where it has none.
-    pub fn parts(&self, field: &str) -> &[Part] {
+    pub fn parts(&self, field: &str) -> &[Self] {
         match &self.cells[self.place(field)] {
             Cell::Parts(parts) => parts,
             _ => &[],
@@ -117,6 +125,22 @@ impl Part {
         self.shown_as(self.unit(field), field)
     }
 
+    /// The ends of its interval.
+    pub fn ends(&self, field: &str) -> String {
+        let ends = self.number(field).and_then(|known| known.at_least.zip(known.at_most));
+        ends.map_or_else(unknown, |(least, most)| self.unit(field).ends(least, most))
+    }
+
+    /// The numbers of a list; none where it has none.
+    pub fn list(&self, field: &str) -> Vec<f64> {
+        match &self.cells[self.place(field)] {
+            Cell::List(cells) => {
+                cells.iter().filter_map(|cell| Some(cell.number()?.value)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// A number without its interval.
     pub fn value(&self, field: &str) -> String {
         let unit = self.unit(field);
@@ -136,10 +160,10 @@ impl Part {
 impl Row {
     /// The figure that stands for the step in a list, with its name where it has no unit; empty where none does.
     pub fn main(&self) -> String {
-        let field = self.kind.main;
-        if field.is_empty() || self.number(field).is_none() {
+        let mut fields = self.kind.main.iter();
+        let Some(field) = fields.find(|field| self.number(field).is_some()) else {
             return String::new();
-        }
+        };
         let info = self.kind.info(field);
         match info.unit {
             Unit::Count | Unit::Number(_) | Unit::PerSecond => {
@@ -149,10 +173,10 @@ impl Row {
         }
     }
 
-    /// Empty where its kind has none.
+    /// That of the flow, where both may be loaded; empty where its kind has none.
     pub fn direction(&self) -> &str {
-        let has_one = self.columns.iter().any(|info| info.field == "direction");
-        if has_one { self.word("direction") } else { "" }
+        let has = |field: &&str| self.columns.iter().any(|info| info.field == *field);
+        ["flow_direction", "direction"].into_iter().find(has).map_or("", |field| self.word(field))
     }
 }
 
@@ -179,7 +203,8 @@ impl Serialize for Part {
 }
 
 fn entries<M: SerializeMap>(map: &mut M, part: &Part) -> Result<(), M::Error> {
-    for (info, cell) in part.columns.iter().zip(&part.cells) {
+    let written = part.columns.iter().zip(&part.cells).filter(|(_, cell)| **cell != Cell::Absent);
+    for (info, cell) in written {
         map.serialize_entry(info.field, cell)?;
         if info.has_interval {
             for (field, end) in info.ends().iter().zip(cell.ends()) {

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use super::{Known, Unit};
-use crate::{Rate, grouped, rounded};
+use crate::{Rate, grouped, rounded, signed};
 
 /// How a number is written: `each` of its unit are one, or of times so many are a second, with `decimals`, before `name`.
 struct Scale {
@@ -36,13 +36,20 @@ impl Unit {
         }
     }
 
-    /// A number with both ends of its interval, `0.19 % (0.10 % … 0.30 %)`.
+    /// A number with both ends of its interval, `0.19 % (0.10 … 0.30 %)`.
     pub fn between(self, known: Known<f64>) -> String {
         let Known { value, at_least: Some(least), at_most: Some(most) } = known else {
             return self.within(known);
         };
-        let [value, least, most] = [value, least, most].map(|number| self.shown(number));
-        format!("{value} ({least} … {most})")
+        format!("{} ({})", self.shown(value), self.ends(least, most))
+    }
+
+    /// The ends of its interval, `63,986 … 64,011 B`.
+    pub fn ends(self, least: f64, most: f64) -> String {
+        let [lower, upper] = [least, most].map(|end| self.scale(end));
+        let is_same = lower.name == upper.name;
+        let first = if is_same { self.digits(least, &upper) } else { self.shown(least) };
+        format!("{first} … {}", self.shown(most))
     }
 
     /// A number alone.
@@ -55,15 +62,19 @@ impl Unit {
         let whole = |value: f64| (value.max(0.0) + 0.5) as u64;
         match self {
             Self::PerSecond => grouped(value.max(0.0) as u64),
-            Self::Bytes | Self::Count | Self::Word | Self::Flag | Self::Parts(_) => {
-                grouped(whole(value))
-            }
+            Self::Bytes
+            | Self::Count
+            | Self::Word
+            | Self::Flag
+            | Self::Part(_)
+            | Self::Parts(_) => grouped(whole(value)),
             Self::Rate | Self::RateOfLayer | Self::Amount => {
                 format!("{:.decimals$}", value.max(0.0) / each)
             }
             Self::Seconds | Self::Milliseconds | Self::Microseconds => {
                 format!("{:.decimals$}", time(self, value).as_secs_f64() * each)
             }
+            Self::Difference(_) => signed(value, *decimals),
             Self::Percent(_) | Self::Share(_) | Self::Number(_) => rounded(value / each, *decimals),
         }
     }
@@ -82,7 +93,9 @@ impl Unit {
                 0.001.. => scale(1e3, 2, "ms"),
                 _ => scale(1e6, 1, "µs"),
             },
-            Self::Percent(decimals) => scale(1.0, decimals.into(), "%"),
+            Self::Percent(decimals) | Self::Difference(decimals) => {
+                scale(1.0, decimals.into(), "%")
+            }
             Self::Share(decimals) => scale(0.01, decimals.into(), "%"),
             Self::Number(decimals) => scale(1.0, decimals.into(), ""),
             Self::Bytes => scale(1.0, 0, "B"),
@@ -92,9 +105,12 @@ impl Unit {
                 ..1e9 => scale(1e6, 2, "MB"),
                 _ => scale(1e9, 2, "GB"),
             },
-            Self::PerSecond | Self::Count | Self::Word | Self::Flag | Self::Parts(_) => {
-                scale(1.0, 0, "")
-            }
+            Self::PerSecond
+            | Self::Count
+            | Self::Word
+            | Self::Flag
+            | Self::Part(_)
+            | Self::Parts(_) => scale(1.0, 0, ""),
         }
     }
 
@@ -107,7 +123,7 @@ impl Unit {
             Self::Seconds | Self::Milliseconds | Self::Microseconds => {
                 share(0.01).max(5e-5 / self.base())
             }
-            Self::Percent(_) => 0.1,
+            Self::Percent(_) | Self::Difference(_) => 0.1,
             Self::Share(_)
             | Self::Number(_)
             | Self::Bytes
@@ -116,6 +132,7 @@ impl Unit {
             | Self::Count
             | Self::Word
             | Self::Flag
+            | Self::Part(_)
             | Self::Parts(_) => 0.0,
         }
     }
@@ -125,7 +142,7 @@ impl Unit {
         match self {
             Self::Milliseconds => 1e-3,
             Self::Microseconds => 1e-6,
-            Self::Percent(_) => 1e-2,
+            Self::Percent(_) | Self::Difference(_) => 1e-2,
             _ => 1.0,
         }
     }

@@ -160,11 +160,13 @@ fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Opti
 
 /// The tables of a kind.
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
-    let table = |table: &&figure::Table| {
-        let shown = build::shown_in(kind, table, steps);
-        of_steps(&shown, |steps| build::table(kind, table, steps))
+    let tables = |table: &'static figure::Table| {
+        let groups = build::of_one_caption(table, &build::shown_in(kind, table, steps));
+        let block =
+            |group: Vec<Fields<'_>>| of_steps(&group, |steps| build::table(kind, table, steps));
+        groups.into_iter().filter_map(block).collect::<Vec<_>>()
     };
-    kind.tables.iter().filter_map(table).collect()
+    kind.tables.iter().copied().flat_map(tables).collect()
 }
 
 /// Whether a step meets what was asked of it.

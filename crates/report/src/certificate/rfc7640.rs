@@ -1,10 +1,9 @@
 //! An RFC 7640 run on a certificate: a table for each kind of device, bursts first, then TCP.
 
-use super::burst::interval;
 use super::table;
 use crate::document::{Block, Cell, Fact, Table, columns};
 use crate::stored::fields::Fields;
-use crate::text::unknown;
+use crate::text::{grouped, unknown};
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -152,5 +151,17 @@ fn patterns(title: &str, step: Fields<'_>) -> Table {
         ]),
         rows: step.each("stateful").map(row).collect(),
         note: Some(String::from("TTPET: the time that a TCP pattern took to end.")),
+    }
+}
+
+/// The bounds around an estimate.
+fn interval(step: Fields<'_>, field: &str) -> String {
+    let bound = |ending: &str| step.number(&format!("{field}_{ending}"));
+    match (bound("at_least"), bound("at_most")) {
+        (Some(least), Some(most)) => {
+            let [least, most] = [least, most].map(|bytes| grouped(bytes.max(0.0).round() as u64));
+            format!("{least} … {most}")
+        }
+        _ => unknown(),
     }
 }

@@ -51,20 +51,6 @@ static FLOW: [Info; 5] = [
 ];
 static PROFILE: [Info; 1] =
     [figure("tracking_error_percent", "tracking error", Percent(2), Lower, Nowhere)];
-static CBS: [Info; 2] = [
-    figure("rx_burst_bytes_mean", "mean burst received", Bytes, Higher, Nowhere),
-    figure("frames_lost", "frames lost", Count, Lower, Nowhere),
-];
-static POLICING: [Info; 1] =
-    [figure("estimated_cbs_bytes", "estimated CBS", Bytes, Neither, Nowhere)];
-static REFILL: [Info; 1] =
-    [figure("measured_cir_bps", "policer passes", Unit::Rate, Neither, Nowhere)];
-static DISCOVERY: [Info; 4] = [
-    figure("cir_bps", "CIR", Unit::Rate, Neither, Nowhere),
-    figure("cbs_bytes", "CBS", Bytes, Neither, Nowhere),
-    figure("rate_bps", "shaper or line", Unit::Rate, Neither, Nowhere),
-    figure("bucket_bytes", "bucket", Bytes, Neither, Nowhere),
-];
 static SERVICE: [Info; 6] = [
     figure("ir_bps", "information rate (l2)", Unit::Rate, Higher, Throughput),
     figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
@@ -99,10 +85,6 @@ fn of_others(name: &str) -> &'static [Info] {
     match name {
         "flow" => &FLOW,
         "profile" => &PROFILE,
-        "cbs" => &CBS,
-        "policing" => &POLICING,
-        "rate" => &REFILL,
-        "discovery" => &DISCOVERY,
         "y1564_configuration" | "y1564_performance" => &SERVICE,
         "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
@@ -160,11 +142,7 @@ impl Key {
     pub(super) fn words(&self) -> String {
         let name = self.name.trim_start_matches("rfc7640_");
         let name = name.trim_start_matches("y1564_").replace('_', " ");
-        let name = match (kind(&self.name), name.as_str()) {
-            (Some(kind), _) => kind.title.to_owned(),
-            (None, "cbs") => name.to_uppercase(),
-            (None, _) => name,
-        };
+        let name = kind(&self.name).map_or(name, |kind| kind.title.to_owned());
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
         let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();
         if words.is_empty() { name } else { format!("{name}, {}", words.join(", ")) }

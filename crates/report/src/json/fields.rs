@@ -1,7 +1,7 @@
 //! The names of the steps of each method's result, and of the fields of these steps.
 
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
-use fp_method::{figures, rfc2544, rfc6349};
+use fp_method::{burst, figures, rfc2544, rfc6349};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -156,59 +156,11 @@ const CONFIGURATION: StepFields =
 const PERFORMANCE: StepFields =
     StepFields { step: "y1564_performance", own: OF_A_SERVICE, inside: IN_A_SERVICE };
 
-const LINE: StepFields = StepFields {
-    step: "line",
-    own: "direction rate_l1_bps rate_l1_bps_at_most frame_bytes",
-    inside: &[],
-};
-
-const CBS: StepFields = StepFields {
-    step: "cbs",
-    own: "direction way flow_direction frame_bytes cir_bps cir_layer configured_burst_bytes \
-        tx_burst_bytes rx_burst_bytes_mean frames_sent frames_received frames_lost \
-        frames_marked bursts period_ms trials flaw pass line_burst_ms tx_burst_ms rx_burst_ms",
-    inside: &[],
-};
-
-const RATE: StepFields = StepFields {
-    step: "rate",
-    own: "direction way flow_direction frame_bytes cir_bps cir_layer measured_cir_bps \
-        measured_cir_bps_at_least measured_cir_bps_at_most \
-        deviation_percent excess waited_ms pass",
-    inside: &[],
-};
-
-const POLICING: StepFields = StepFields {
-    step: "policing",
-    own: "direction way flow_direction frame_bytes cir_bps cir_layer configured_burst_bytes \
-        tx_burst_bytes rx_burst_bytes_mean frames_sent frames_received frames_lost bursts \
-        estimated_cbs_bytes estimated_cbs_bytes_at_least estimated_cbs_bytes_at_most \
-        deviation_percent trials flaw pass line_burst_ms \
-        tx_burst_ms rx_burst_ms",
-    inside: &[],
-};
-
-const DISCOVERY: StepFields = StepFields {
-    step: "discovery",
-    own: "direction line_rate_l1_bps line_rate_l1_bps_at_least line_rate_l1_bps_at_most trials sending_s found sent_bytes loss_percent \
-        loss_percent_at_least loss_percent_at_most loss_counted_frames marked_dscp.N \
-        excess_shown_from_cbs_bytes excess_shown_filled_within_ms cir_bps cir_bps_at_least \
-        cir_bps_at_most cbs_bytes cbs_bytes_at_least cbs_bytes_at_most rate_bps \
-        rate_bps_at_least rate_bps_at_most bucket_bytes bucket_bytes_at_least \
-        bucket_bytes_at_most delay_ms carried_bytes charged_layer charged_offset_bytes measured_offset_bytes \
-        measured_offset_bytes_at_least measured_offset_bytes_at_most",
-    inside: &[
-        (
-            "excess",
-            "dscp eir_bps eir_bps_at_least eir_bps_at_most ebs_bytes ebs_bytes_at_least \
-            ebs_bytes_at_most",
-        ),
-        (
-            "contradicting_loads.N",
-            "frame_bytes offered_bps passed_bps passed_bps_at_least passed_bps_at_most",
-        ),
-    ],
-};
+const LINE: StepFields = of_kind(&burst::LINE.kind);
+const CBS: StepFields = of_kind(&burst::CBS.kind);
+const RATE: StepFields = of_kind(&burst::RATE.kind);
+const POLICING: StepFields = of_kind(&burst::POLICING.kind);
+const DISCOVERY: StepFields = of_kind(&burst::DISCOVERY.kind);
 
 const POLICER: StepFields = StepFields {
     step: "rfc7640_policer",
@@ -332,8 +284,7 @@ mod tests {
     use super::*;
 
     /// The writers of steps, whose keys the names are.
-    const WRITERS: [&str; 6] = [
-        include_str!("burst.rs"),
+    const WRITERS: [&str; 5] = [
         include_str!("flow.rs"),
         include_str!("rfc6349.rs"),
         include_str!("rfc7640.rs"),

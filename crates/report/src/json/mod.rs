@@ -1,6 +1,5 @@
 //! `fullpipe.result/1` and its stream of events: every figure under a name that carries its unit.
 
-mod burst;
 mod fields;
 mod flow;
 mod rfc6349;
@@ -153,7 +152,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
         Work::Rfc2544 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Rfc6349 { report, .. } => report.steps.iter().map(rfc6349::step).collect(),
         Work::Y1564 { report, .. } => report.steps.iter().map(y1564::step).collect(),
-        Work::Burst { report, .. } => report.steps.iter().map(burst::step).collect(),
+        Work::Burst { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
         Work::Stress { report, .. } => report.steps.iter().map(stress::step).collect(),
     };

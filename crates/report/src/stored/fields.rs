@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fp_method::{Bounds, rounded};
+use fp_method::rounded;
 use fp_model::Rate;
 use serde_json::Value;
 
@@ -52,13 +52,6 @@ impl<'a> Fields<'a> {
         let bound = |ending: &str| bps(&format!("{field}_{ending}"));
         let text = |rate| rate_within(rate, bound("at_least"), bound("at_most"));
         bps(field).map_or_else(unknown, text)
-    }
-
-    /// A field with the interval of the fields `_at_least` and `_at_most`.
-    pub(crate) fn bounds(self, field: &str) -> Option<Bounds> {
-        let bound = |ending: &str| self.number(&format!("{field}_{ending}"));
-        let (at_least, at_most) = (bound("at_least")?, bound("at_most")?);
-        Some(Bounds { estimate: self.number(field)?, at_least, at_most })
     }
 
     /// Of a field in seconds.

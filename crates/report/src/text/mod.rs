@@ -1,6 +1,5 @@
 //! What a run found as text, method by method, and the lines while it runs.
 
-mod burst;
 pub(crate) mod flow;
 mod live;
 mod path;
@@ -21,7 +20,6 @@ pub(crate) use fp_model::figure::{amount, one_way};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
-pub(crate) use burst::{NOT_EXCLUDED, carried, lost};
 pub use live::Progress;
 pub use sparkline::sparkline;
 pub use stress::connections;
@@ -31,11 +29,10 @@ use crate::Work;
 /// What a run found, of a method whose tables the document does not have as the screen does.
 pub(crate) fn body(out: &mut String, work: &Work) {
     match work {
-        Work::Rfc2544 { .. } => {}
+        Work::Burst { .. } | Work::Rfc2544 { .. } => {}
         Work::Flow { plan, report } => flow::body(out, plan, report),
         Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
         Work::Y1564 { report, .. } => y1564::body(out, report),
-        Work::Burst { report, .. } => burst::body(out, report),
         Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
         Work::Stress { report, .. } => stress::body(out, report),
     }

@@ -1,13 +1,12 @@
-//! Steps that are a sentence, on the screen.
+//! What steps say in words, on the screen.
 
 use fp_model::figure::Row;
 
 use super::line;
 
-/// Adds what was found beside its title and its direction, if it has one, and more behind it; nothing of a step
-/// that stands in a table.
+/// Adds each fact beside its name and its direction, if it has one, and more behind it.
 pub(super) fn fact(out: &mut String, row: &Row, more: &str) {
-    if let Some(fact) = row.kind.fact {
-        line(out, &format!("{:<16}{:<9} {}{more}", row.kind.title, row.direction(), fact(row)));
+    for (name, text) in (row.kind.facts)(row) {
+        line(out, &format!("{name:<16}{:<9} {text}{more}", row.direction()));
     }
 }

@@ -4,10 +4,10 @@ use fp_method::rfc7640::{
     CapacityClass, CapacityStep, Device, Hunt, Plan, PolicerStep, QueueStep, Report, SchedulerStep,
     ShaperStep, Stateful, Stateless, Step, Trains, is_met,
 };
-use fp_method::rounded;
+use fp_method::{Bounds, rounded};
+use fp_model::Rate;
 
-use super::burst::{bytes_between, rate_between};
-use super::{duration, grouped, line, mark, rate, unknown};
+use super::{between, duration, grouped, line, mark, rate, unknown};
 
 pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
     for (place, step) in report.steps.iter().enumerate() {
@@ -256,4 +256,21 @@ fn stateful(out: &mut String, patterns: &[Stateful]) {
 
 fn percent(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(unknown, |value| format!("{} %", rounded(value, decimals)))
+}
+
+fn rate_between(bounds: &Bounds) -> String {
+    let rate = |bps: f64| match bps.is_finite() {
+        true => rate(Rate::bps(bps.max(0.0) as u64)),
+        false => String::from("not known"),
+    };
+    between(bounds, rate)
+}
+
+fn bytes_between(bounds: &Bounds) -> String {
+    let bytes = |bytes: f64| match bytes.is_finite() {
+        true => grouped(bytes.max(0.0).round() as u64),
+        false => String::from("not known"),
+    };
+    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(bytes);
+    format!("{estimate} bytes ({least} … {most})")
 }

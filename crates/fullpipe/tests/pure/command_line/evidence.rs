@@ -87,7 +87,7 @@ fn lines_end_where_the_terminal_does_and_rows_of_tables_fit_100_columns() {
         }
         let is_sentence = |row: &str| {
             let row = row.trim_start();
-            row.starts_with("- ") || row.contains(", ") || row.contains("; ")
+            row.starts_with("- ") || [", ", "; ", ": "].iter().any(|part| row.contains(part))
         };
         for row in screen.lines().filter(|row| row.contains("  ") && !is_sentence(row)) {
             assert!(row.chars().count() <= 100, "{name}: {} columns: {row}", row.chars().count());
@@ -142,7 +142,7 @@ fn with_intervals(step: &Value) -> Vec<String> {
                 format!("{} … {}", thousands_apart(least), thousands_apart(most))
             }
             (Some(least), Some(most)) if step["name"] == "discovery" => {
-                format!("{} ({} … {})", mbits(value), mbits(least), mbits(most))
+                format!("{} ({:.2} … {})", mbits(value), least / 1e6, mbits(most))
             }
             (Some(least), Some(most)) if least < most => {
                 format!("{:.2} ± {:.2} Mbit/s", value / 1e6, (most - least) / 2e6)

@@ -83,9 +83,9 @@ pub static BACK_TO_BACK: Steps<BackToBack> = Steps {
     kind: Kind {
         name: "rfc2544_back_to_back",
         title: "back to back",
-        main: "average_frames",
+        main: &["average_frames"],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&TABLE],
     },
     columns: COLUMNS,
@@ -130,7 +130,7 @@ impl BackToBack {
 
 //= rfc9004 6.4
 static TABLE: Table = Table {
-    caption: "Back-to-back frames (RFC 9004)",
+    caption: |_| "Back-to-back frames (RFC 9004)".into(),
     shows: |_| true,
     columns: &[
         Shown::Field("direction"),

@@ -27,9 +27,9 @@ pub static FRAME_LOSS: Steps<FrameLoss> = Steps {
     kind: Kind {
         name: "rfc2544_frame_loss",
         title: "frame loss",
-        main: "",
+        main: &[],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&TABLE],
     },
     columns: COLUMNS,
@@ -56,7 +56,7 @@ static TRIALS: &[Info] =
 //= rfc2544 26.3
 /// One row for each length.
 static TABLE: Table = Table {
-    caption: "Frame loss",
+    caption: |_| "Frame loss".into(),
     shows: |_| true,
     columns: &[
         Shown::Field("direction"),

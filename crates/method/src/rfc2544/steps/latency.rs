@@ -38,9 +38,9 @@ pub static LATENCY: Steps<Latency> = Steps {
     kind: Kind {
         name: "rfc2544_latency",
         title: "latency",
-        main: "latency_mean_ms",
+        main: &["latency_mean_ms"],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&TABLE],
     },
     columns: COLUMNS,
@@ -80,7 +80,7 @@ const COLUMNS: &[Column<Latency>; 11] = &[
 const ONE_WAY: &str = "one_way";
 
 static TABLE: Table = Table {
-    caption: "Latency at the throughput",
+    caption: |_| "Latency at the throughput".into(),
     shows: |_| true,
     columns: &[
         Shown::Field("direction"),

@@ -47,9 +47,9 @@ pub static LINE_RATE: Steps<LineRate> = Steps {
     kind: Kind {
         name: "line_rate",
         title: "line rate",
-        main: "rate_l1_bps",
+        main: &["rate_l1_bps"],
         columns: &infos(COLUMNS),
-        fact: Some(sentence),
+        facts: |row| alloc::vec![("line rate", sentence(row))],
         tables: &[],
     },
     columns: COLUMNS,

@@ -1,6 +1,7 @@
 //! RFC 2544 section 26.5.
 
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
@@ -27,9 +28,9 @@ pub static RECOVERY: Steps<Recovery> = Steps {
     kind: Kind {
         name: "rfc2544_recovery",
         title: "recovery",
-        main: "recovery_ms",
+        main: &["recovery_ms"],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&TABLE],
     },
     columns: COLUMNS,
@@ -55,7 +56,7 @@ const COLUMNS: &[Column<Recovery>; 9] = &[
 ];
 
 static TABLE: Table = Table {
-    caption: "System recovery",
+    caption: |_| "System recovery".into(),
     shows: |_| true,
     columns: &[
         Shown::Field("direction"),

@@ -1,6 +1,5 @@
 //! RFC 2544 section 26.1.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
@@ -72,9 +71,9 @@ pub static THROUGHPUT: Steps<Throughput> = Steps {
     kind: Kind {
         name: "rfc2544_throughput",
         title: "throughput",
-        main: "rate_l2_bps",
+        main: &["rate_l2_bps"],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&TABLE],
     },
     columns: COLUMNS,
@@ -116,18 +115,15 @@ impl Throughput {
     where
         Known<T>: Into<Cell>,
     {
-        let ends = [self.at_least, self.at_most];
-        let [at_least, at_most] = ends.map(|rate| rate.map(&of));
-        match self.found {
-            Some(rate) => Known { value: of(rate), at_least, at_most }.into(),
-            None => Cell::Ends(Box::new([at_least.into(), at_most.into()])),
-        }
+        let rates = [self.found, self.at_least, self.at_most].map(|rate| rate.map(&of));
+        let [found, at_least, at_most] = rates;
+        Cell::known(found, [at_least, at_most])
     }
 }
 
 //= rfc2544 26.1
 static TABLE: Table = Table {
-    caption: "Throughput",
+    caption: |_| "Throughput".into(),
     shows: |_| true,
     columns: &[
         Shown::Field("direction"),

@@ -102,9 +102,9 @@ pub static BOTTLENECK: Steps<Bottleneck> = Steps {
     kind: Kind {
         name: "bottleneck",
         title: "bottleneck",
-        main: "rate_bps",
+        main: &["rate_bps"],
         columns: &infos(COLUMNS),
-        fact: Some(sentence),
+        facts: |row| alloc::vec![("bottleneck", sentence(row))],
         tables: &[],
     },
     columns: COLUMNS,
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(
             said(&limit),
             "40.00 ± 2.00 Mbit/s l2 (40.53 Mbit/s l1); a policer: what exceeds it is dropped at once; passes a \
-             burst of 64.00 kB (63.00 kB … 65.50 kB); seen to carry 3000 B; 0.19 % (0.10 % … 0.30 %) lost at any rate"
+             burst of 64.00 kB (63.00 … 65.50 kB); seen to carry 3000 B; 0.19 % (0.10 … 0.30 %) lost at any rate"
         );
     }
 

@@ -147,9 +147,9 @@ pub static TCP: Steps<TcpStep> = Steps {
     kind: Kind {
         name: "tcp",
         title: "TCP",
-        main: "throughput_bps",
+        main: &["throughput_bps"],
         columns: &infos(COLUMNS),
-        fact: None,
+        facts: |_| Vec::new(),
         tables: &[&WALK, &THROUGHPUT],
     },
     columns: COLUMNS,
@@ -235,7 +235,7 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
 ];
 
 pub static WALK: Table = Table {
-    caption: "Window walk",
+    caption: |_| "Window walk".into(),
     shows: |row| row.word("role") == "walk",
     columns: &[
         Shown::Field("flow_direction"),
@@ -259,7 +259,7 @@ fn allowed(row: &Row) -> &'static str {
 }
 
 pub static THROUGHPUT: Table = Table {
-    caption: "TCP throughput",
+    caption: |_| "TCP throughput".into(),
     shows: |row| row.word("role") == "throughput",
     columns: &[
         Shown::Words("direction", |row| match row.word("direction") {

@@ -1,0 +1,100 @@
+//! What a burst test found, step by step, and how documents have it.
+
+mod cbs;
+mod discovery;
+mod line;
+mod policing;
+mod rate;
+
+use core::fmt;
+use core::time::Duration;
+
+use fp_model::Direction;
+use fp_model::figure::{Cell, Row};
+
+pub use cbs::{CBS, CbsStep};
+pub(crate) use discovery::ON_THE_LINE;
+pub use discovery::{
+    Alone, Charge, DISCOVERY, Discovered, Discovery, Passed, SecondBucket, Together,
+};
+pub use line::{LINE, Line};
+pub use policing::{POLICING, PolicingStep};
+pub use rate::{RATE, RateStep};
+
+use crate::path::{PATH_MTU, PathMtu};
+use crate::verdict;
+
+/// What a run found.
+pub type Report = verdict::Report<Step>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    PathMtu(PathMtu),
+    Line(Line),
+    Cbs(CbsStep),
+    Rate(RateStep),
+    Policing(PolicingStep),
+    Discovery(Discovery),
+}
+
+impl Step {
+    /// As documents have it.
+    pub fn row(&self) -> Row {
+        match self {
+            Self::PathMtu(mtu) => PATH_MTU.row(mtu),
+            Self::Line(line) => LINE.row(line),
+            Self::Cbs(step) => CBS.row(step),
+            Self::Rate(step) => RATE.row(step),
+            Self::Policing(step) => POLICING.row(step),
+            Self::Discovery(step) => DISCOVERY.row(step),
+        }
+    }
+}
+
+/// From the first to the last frame of a burst, the middle one of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BurstTimes {
+    /// On a line that is never idle.
+    pub at_line_rate: Duration,
+    pub sent: Duration,
+    pub received: Option<Duration>,
+}
+
+/// Why a trial was not what was planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    FramesUnsent,
+    /// By the tester itself.
+    FramesDropped,
+    /// So slow that the bucket was refilled meanwhile.
+    SlowBursts,
+    /// The sender was slower than the line, and how much of that the policer saw is not known, as an
+    /// emulated network let frames go late; or it had some of them in another order.
+    EmulationLate,
+    /// Frames were lost, and bursts came so irregularly that the configured policer drops some.
+    OffSchedule,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::FramesUnsent => "not all frames could be sent",
+            Self::FramesDropped => "the tester itself dropped frames",
+            Self::SlowBursts => "the sender could not send at line rate",
+            Self::EmulationLate => {
+                "this host was too slow for bursts at line rate and for emulating the network"
+            }
+            Self::OffSchedule => "bursts came late, and the next ones too early after them,",
+        })
+    }
+}
+
+/// What the step of one direction says of the trial's.
+fn loaded(direction: Direction, bidirectional: bool) -> Cell {
+    if bidirectional { "bidirectional".into() } else { direction.name().into() }
+}
+
+/// Behind what is said of one direction.
+fn both_loaded(row: &Row) -> &'static str {
+    if row.word("direction") == "bidirectional" { ", both directions loaded" } else { "" }
+}

@@ -1,0 +1,119 @@
+//! Bursts as large as the CBS.
+
+use alloc::format;
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
+use fp_model::{Direction, LayeredRate};
+
+use super::{BurstTimes, Flaw, both_loaded, loaded};
+
+/// A CBS test with frames of one length: bursts as large as the CBS, as often as the CIR allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CbsStep {
+    pub direction: Direction,
+    /// The other direction was loaded in the same trial.
+    pub bidirectional: bool,
+    pub frame_bytes: u32,
+    pub cir: LayeredRate,
+    pub configured_burst_bytes: u64,
+    /// Whole frames, layer 2.
+    pub tx_burst_bytes: u64,
+    pub rx_burst_bytes_mean: f64,
+    pub frames_sent: u64,
+    pub frames_received: u64,
+    pub bursts: u32,
+    /// From one burst to the next.
+    pub period: Duration,
+    pub times: BurstTimes,
+    /// Frames that came marked otherwise than the first of their burst.
+    pub frames_marked: u64,
+    pub trials: u32,
+    /// Why the last trial says nothing, if it does not.
+    pub flaw: Option<Flaw>,
+    /// `None` where the trials say nothing.
+    pub pass: Option<bool>,
+}
+
+impl CbsStep {
+    pub const fn frames_lost(&self) -> u64 {
+        self.frames_sent.saturating_sub(self.frames_received)
+    }
+}
+
+pub static CBS: Steps<CbsStep> = Steps {
+    kind: Kind {
+        name: "cbs",
+        title: "CBS",
+        main: &["rx_burst_bytes_mean"],
+        columns: &infos(COLUMNS),
+        facts: |_| Vec::new(),
+        tables: &[&TABLE],
+    },
+    columns: COLUMNS,
+};
+
+const COLUMNS: &[Column<CbsStep>; 21] = &[
+    Info::new("direction", "direction", Unit::Word)
+        .of(|step| loaded(step.direction, step.bidirectional)),
+    Info::new("way", "direction", Unit::Word).of(|step| step.direction.name().into()),
+    Info::new("flow_direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
+    Info::new("frame_bytes", "frame", Unit::Bytes).of(|step| step.frame_bytes.into()),
+    Info::new("cir_bps", "CIR", Unit::Rate).of(|step| step.cir.rate.into()),
+    Info::new("cir_layer", "layer of the CIR", Unit::Word)
+        .of(|step| step.cir.layer.to_string().into()),
+    Info::new("configured_burst_bytes", "CBS", Unit::Bytes)
+        .of(|step| step.configured_burst_bytes.into()),
+    Info::new("tx_burst_bytes", "burst sent", Unit::Bytes).of(|step| step.tx_burst_bytes.into()),
+    Info::new("rx_burst_bytes_mean", "mean burst received", Unit::Bytes)
+        .better(Better::Higher)
+        .of(|step| step.rx_burst_bytes_mean.into()),
+    Info::new("frames_sent", "frames sent", Unit::Count).of(|step| step.frames_sent.into()),
+    Info::new("frames_received", "received", Unit::Count).of(|step| step.frames_received.into()),
+    Info::new("frames_lost", "frames lost", Unit::Count)
+        .better(Better::Lower)
+        .of(|step| step.frames_lost().into()),
+    Info::new("frames_marked", "marked", Unit::Count).of(|step| step.frames_marked.into()),
+    Info::new("bursts", "bursts", Unit::Count).of(|step| step.bursts.into()),
+    Info::new("period_ms", "from one burst to the next", Unit::Milliseconds)
+        .of(|step| Cell::ms(step.period)),
+    Info::new("trials", "trials", Unit::Count).of(|step| step.trials.into()),
+    Info::new("flaw", "flaw", Unit::Word).of(|step| step.flaw.map(|flaw| flaw.to_string()).into()),
+    Info::new("pass", "passed", Unit::Flag).of(|step| step.pass.into()),
+    Info::new("line_burst_ms", "burst at the line's rate", Unit::Milliseconds)
+        .of(|step| Cell::ms(step.times.at_line_rate)),
+    Info::new("tx_burst_ms", "sent in", Unit::Milliseconds).of(|step| Cell::ms(step.times.sent)),
+    Info::new("rx_burst_ms", "received in", Unit::Milliseconds)
+        .of(|step| step.times.received.map(Cell::ms).into()),
+];
+
+static TABLE: Table = Table {
+    caption: |row| {
+        let (direction, both) = (row.word("flow_direction"), both_loaded(row));
+        format!(
+            "CBS test, {direction}{both}, CIR {} ({})",
+            row.shown("cir_bps"),
+            row.word("cir_layer")
+        )
+    },
+    shows: |_| true,
+    columns: &[
+        Shown::Field("frame_bytes"),
+        Shown::Field("configured_burst_bytes"),
+        Shown::Field("tx_burst_bytes"),
+        Shown::As("rx_burst_bytes_mean", "mean received"),
+        Shown::Field("frames_sent"),
+        Shown::Field("frames_received"),
+        Shown::As("frames_lost", "lost"),
+        Shown::Field("bursts"),
+        Shown::Field("tx_burst_ms"),
+        Shown::As("rx_burst_ms", "received in"),
+    ],
+    note: |_| {
+        "Bursts of the committed burst size, as often as the CIR allows: none may lose a frame. \
+         Bytes of layer 2 with FCS."
+            .into()
+    },
+};
