@@ -423,7 +423,7 @@ fn counted(row: &Row) -> String {
         "l1" => {
             format!(
                 "counted on the line (l1){}",
-                tags(offset - PacketLayout::ETHERNET_L1_OVERHEAD as i32)
+                tags(offset.saturating_sub(PacketLayout::ETHERNET_L1_OVERHEAD as i32))
             )
         }
         "l2" => format!("counted in frames with FCS (l2){}", tags(offset)),
@@ -435,5 +435,58 @@ fn counted(row: &Row) -> String {
             }
             _ => "if counted in frames with FCS (l2), which is not known".into(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_a_policer(charge: Charge) -> Discovery {
+        let [rate_bps, depth_bytes] = [40e6, 64e3].map(Bounds::exactly);
+        let found = Discovered::Policer {
+            cir_bps: rate_bps,
+            cbs_bytes: depth_bytes,
+            together: Together { rate_bps, depth_bytes },
+            charge,
+            excess: None,
+            alone: None,
+            marked: Vec::new(),
+        };
+        let sending = Duration::from_secs(1);
+        Discovery { direction: Direction::Upload, line_l1_bps: None, found, trials: 3, sending }
+    }
+
+    fn said(step: &Discovery, name: &str) -> String {
+        let facts = facts(&DISCOVERY.row(step));
+        facts.into_iter().find(|(known, _)| *known == name).unwrap().1
+    }
+
+    #[test]
+    fn how_a_frame_is_counted_stands_beside_the_rate() {
+        let charged = |layer| Charge { offset_bytes: Bounds::between(-1.5, 2.0), layer };
+        let counted = |layer| said(&of_a_policer(charged(layer)), "policer: CIR");
+        let rate = "40.00 Mbit/s (40.00 … 40.00 Mbit/s), ";
+        for (layer, words) in [
+            (Some((Layer::L2, 0)), "counted in frames with FCS (l2)"),
+            (Some((Layer::L2, -4)), "counted in frames without FCS"),
+            (
+                Some((Layer::L1, 24)),
+                "counted on the line (l1) with 4 bytes of tags that the network adds",
+            ),
+            (Some((Layer::L3, -18)), "counted in IP packets (l3)"),
+            (None, "as frames with FCS (l2), though -1.5 … +2.0 bytes more of each count"),
+        ] {
+            assert_eq!(counted(layer), format!("{rate}{words}"));
+        }
+        let unknown = said(&of_a_policer(Charge::UNKNOWN), "policer: CBS");
+        assert!(unknown.ends_with("if counted in frames with FCS (l2), which is not known"));
+    }
+
+    /// A document may say anything.
+    #[test]
+    fn a_charge_that_no_frame_has_is_shown_as_it_is() {
+        let charge = Charge { layer: Some((Layer::L1, i32::MIN)), ..Charge::UNKNOWN };
+        assert!(said(&of_a_policer(charge), "policer: CIR").contains(&i32::MIN.to_string()));
     }
 }
