@@ -83,8 +83,8 @@ impl Line {
             pings: 0,
             spoke_at: now,
             ping_due: now,
-            pulse_due: now,
-            pulse_heard: None,
+            udp_heartbeat_due: now,
+            udp_heartbeat_heard: None,
             sparing: None,
         };
         let thread = thread::Builder::new().name("control".into()).spawn(|| keeper.run())?;
@@ -133,8 +133,8 @@ struct Keeper {
     pings: u32,
     spoke_at: Time,
     ping_due: Time,
-    pulse_due: Time,
-    pulse_heard: Option<Time>,
+    udp_heartbeat_due: Time,
+    udp_heartbeat_heard: Option<Time>,
     /// What the trial that runs leaves unsaid.
     sparing: Option<Sparing>,
 }
@@ -177,14 +177,14 @@ impl Keeper {
         if matches!(turn, Turn::Over) {
             return Ok(Turn::Over);
         }
-        self.exchange_pulses();
+        self.exchange_udp_heartbeats();
         let now = clock::now();
         let patience = GIVEN_UP_AFTER.max(self.lease.patience());
         let given_up_at = self.lease.last_sign_of_life() + patience;
         if now >= given_up_at {
             return Err(LineError::Silent(patience));
         }
-        self.wait(self.heartbeat_due().min(self.pulse_due).min(given_up_at).since(now))?;
+        self.wait(self.heartbeat_due().min(self.udp_heartbeat_due).min(given_up_at).since(now))?;
         Ok(Turn::Next)
     }
 
@@ -195,18 +195,18 @@ impl Keeper {
         Ok(wait(&sources, timeout)?)
     }
 
-    fn exchange_pulses(&mut self) {
+    fn exchange_udp_heartbeats(&mut self) {
         let now = clock::now();
         if let Some(heartbeat) = &mut self.heartbeat
             && heartbeat.listen()
         {
             self.lease.renew(now);
-            self.pulse_heard = Some(now);
+            self.udp_heartbeat_heard = Some(now);
             self.sparing.iter_mut().for_each(Sparing::hear);
         }
-        if now >= self.pulse_due {
-            let held = self.sparing.and_then(|sparing| sparing.heartbeat(now));
-            self.pulse_due = now + held.unwrap_or(HEARTBEAT);
+        if now >= self.udp_heartbeat_due {
+            let held = self.sparing.and_then(|sparing| sparing.udp_heartbeat(now));
+            self.udp_heartbeat_due = now + held.unwrap_or(HEARTBEAT);
             if let Some(heartbeat) = &mut self.heartbeat {
                 heartbeat.beat();
             }
@@ -265,8 +265,8 @@ impl Keeper {
             End::Near => self.far_clock.lock().unwrap_or_else(PoisonError::into_inner).near_at(at),
             End::Far => at,
         };
-        sparing.begin(at, self.pulse_heard, now);
-        self.pulse_due = now;
+        sparing.begin(at, self.udp_heartbeat_heard, now);
+        self.udp_heartbeat_due = now;
         self.ping_due = now + sparing.message(now).unwrap_or(HEARTBEAT);
     }
 

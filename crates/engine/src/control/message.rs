@@ -75,7 +75,7 @@ pub(crate) enum Message {
         #[serde(default, skip_serializing_if = "is_zero")]
         patience_ms: u64,
     },
-    /// Far to near: one door for each flow.
+    /// Far to near: an address for each flow.
     Ready { trial: u64, doors: Vec<FlowAddress> },
     /// Near to far: begin at this instant of the far end's clock.
     Start { trial: u64, at_ns: u64 },
@@ -119,7 +119,7 @@ fn is_zero<Count: Default + PartialEq>(count: &Count) -> bool {
     *count == Count::default()
 }
 
-/// Where the near end finds a flow or sends its pulse, and by which key it is known there.
+/// Where the near end finds a flow or sends its heartbeats by UDP, and by which key it is known there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowAddress {

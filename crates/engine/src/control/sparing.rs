@@ -2,7 +2,7 @@
 //!
 //! A heartbeat takes the tokens of a frame, and at 1 Mbit/s all that two ends say to each other is one
 //! percent of what passes. So an end that sends holds its heartbeats back, because its frames are heard
-//! as well, and the other one sends heartbeats, which nobody has to acknowledge.
+//! as well, and the other one sends those by UDP, which nobody has to acknowledge.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use crate::end::End;
 pub(crate) struct Sparing {
     /// No live figures: the bursts, or trains, would meet them.
     pub(crate) is_mute: bool,
-    /// All flows are of frames that one end sends, so that the other one's heartbeats meet none of them,
+    /// All flows are of frames that one end sends, so that the other one's heartbeats by UDP meet none of them,
     is_one_way: bool,
     /// and this end sends them.
     is_sender: bool,
-    /// The other end's heartbeats come through, for which this end's must have come before.
-    has_pulses: bool,
+    /// The other end's heartbeats by UDP come through, for which this end's must have come before.
+    hears_udp_heartbeats: bool,
     active: Duration,
     until: Time,
 }
 
 impl Sparing {
-    /// From one heartbeat of a sender to the next: where none of its frames arrive, heartbeats may still be late
-    /// by a heartbeat before the path is taken for dead.
+    /// From one heartbeat by UDP of a sender to the next: where none of its frames arrive, one may still be late
+    /// by [`HEARTBEAT`] before the path is taken for dead.
     const HELD: Duration = DEAD_MAN.saturating_sub(HEARTBEAT);
     /// From one message that is acknowledged to the next.
     const SELDOM: Duration = Duration::from_secs(2);
@@ -50,31 +50,31 @@ impl Sparing {
             is_mute,
             is_one_way,
             is_sender: is_one_way && is_sender,
-            has_pulses: false,
+            hears_udp_heartbeats: false,
             active: trial.timing.active(),
             until: Time::ZERO,
         })
     }
 
-    /// The trial begins at `at` on this end's clock, and the other end's last heartbeat came at `pulse_heard`.
-    pub(crate) fn begin(&mut self, at: Time, pulse_heard: Option<Time>, now: Time) {
+    /// The trial begins at `at` on this end's clock, and the other end's last heartbeat by UDP came at `heard`.
+    pub(crate) fn begin(&mut self, at: Time, heard: Option<Time>, now: Time) {
         self.until = at + self.active;
-        self.has_pulses = pulse_heard.is_some_and(|heard| now.since(heard) < DEAD_MAN);
+        self.hears_udp_heartbeats = heard.is_some_and(|heard| now.since(heard) < DEAD_MAN);
     }
 
-    /// A heartbeat of the other end has come.
+    /// A heartbeat by UDP of the other end has come.
     pub(crate) const fn hear(&mut self) {
-        self.has_pulses = true;
+        self.hears_udp_heartbeats = true;
     }
 
-    /// How long after a heartbeat the next one is due.
-    pub(crate) fn heartbeat(&self, now: Time) -> Option<Duration> {
+    /// How long after a heartbeat by UDP the next one is due.
+    pub(crate) fn udp_heartbeat(&self, now: Time) -> Option<Duration> {
         (self.is_sender && now < self.until).then_some(Self::HELD)
     }
 
     /// How long after a message the next one is due that says only that this end lives.
     pub(crate) fn message(&self, now: Time) -> Option<Duration> {
-        (self.is_one_way && self.has_pulses && now < self.until).then_some(Self::SELDOM)
+        (self.is_one_way && self.hears_udp_heartbeats && now < self.until).then_some(Self::SELDOM)
     }
 }
 
@@ -108,27 +108,30 @@ mod tests {
     }
 
     /// At ten seconds, a tenth of a second before the trial begins.
-    fn begun(trial: &Trial, end: End, pulse_heard: Option<Time>) -> Sparing {
+    fn begun(trial: &Trial, end: End, heard: Option<Time>) -> Sparing {
         let mut sparing = Sparing::of(trial, end).unwrap();
-        sparing.begin(at(10_100), pulse_heard, at(10_000));
+        sparing.begin(at(10_100), heard, at(10_000));
         sparing
     }
 
     #[test]
-    fn who_sends_frames_alone_holds_its_pulses_until_the_last_one() {
+    fn who_sends_frames_alone_holds_its_heartbeats_until_the_last_one() {
         let trial = trial(2, &[(UPLOAD, frames(true))]);
         let held = Some(Duration::from_millis(500));
         let ends = [End::Near, End::Far].map(|end| begun(&trial, end, Some(at(9_900))));
-        assert_eq!(ends.map(|end| end.heartbeat(LATER)), [held, None]);
-        assert_eq!(ends.map(|end| end.heartbeat(at(12_100))), [None, None]);
+        assert_eq!(ends.map(|end| end.udp_heartbeat(LATER)), [held, None]);
+        assert_eq!(ends.map(|end| end.udp_heartbeat(at(12_100))), [None, None]);
         let both = [(UPLOAD, frames(true)), (Direction::Download, frames(true))];
         let both = self::trial(2, &both);
         let ends = [End::Near, End::Far].map(|end| begun(&both, end, Some(at(9_900))));
-        assert_eq!(ends.map(|end| (end.heartbeat(LATER), end.message(LATER))), [(None, None); 2]);
+        assert_eq!(
+            ends.map(|end| (end.udp_heartbeat(LATER), end.message(LATER))),
+            [(None, None); 2]
+        );
     }
 
     #[test]
-    fn what_is_acknowledged_is_seldom_said_where_pulses_come_through() {
+    fn what_is_acknowledged_is_seldom_said_where_heartbeats_come_through() {
         let trial = trial(2, &[(UPLOAD, frames(true))]);
         for end in [End::Near, End::Far] {
             let seldom = Some(Duration::from_secs(2));
@@ -161,6 +164,6 @@ mod tests {
         assert_eq!(is_mute(4, &[probes.clone(), (UPLOAD, frames(false))]), None);
         let beside =
             begun(&trial(2, &[probes, (UPLOAD, frames(true))]), End::Near, Some(at(9_900)));
-        assert_eq!((beside.heartbeat(LATER), beside.message(LATER)), (None, None));
+        assert_eq!((beside.udp_heartbeat(LATER), beside.message(LATER)), (None, None));
     }
 }

@@ -33,17 +33,17 @@ const TAG_BYTES: usize = 16;
 const BYTES: usize = COUNT_BYTES + TAG_BYTES;
 
 impl UdpHeartbeat {
-    /// Of the near end, to the door that the far end at `far` has named.
-    pub(crate) fn near(far: SocketAddr, door: &FlowAddress) -> io::Result<Self> {
+    /// The near end's, to the address that the far end at `far` has named.
+    pub(crate) fn near(far: SocketAddr, address: &FlowAddress) -> io::Result<Self> {
         let mut to = plain(far);
-        to.set_port(door.port);
+        to.set_port(address.port);
         let socket = UdpSocket::bind((any_address(to.is_ipv4()), 0))?;
         socket.connect(to)?;
-        Self::over(End::Near, socket, &door.key, to.ip(), Some(to))
+        Self::over(End::Near, socket, &address.key, to.ip(), Some(to))
     }
 
-    /// Of the far end at `local`, on one of `ports`, with the door to tell. What the flows need is
-    /// left to them: without heartbeats a trial runs, without ports not.
+    /// The far end's at `local`, on one of `ports`, with the address to tell the near end. What the flows need is
+    /// left to them: a trial runs without heartbeats by UDP, and not without ports.
     pub(crate) fn far(
         mut local: SocketAddr,
         ports: &DataPorts,
@@ -54,9 +54,9 @@ impl UdpHeartbeat {
             local.set_port(port);
             UdpSocket::bind(local)
         })?;
-        let door =
+        let address =
             FlowAddress { port: socket.local_addr()?.port(), key: random::bytes()?, frames: None };
-        Ok((Self::over(End::Far, socket, &door.key, peer, None)?, door))
+        Ok((Self::over(End::Far, socket, &address.key, peer, None)?, address))
     }
 
     fn over(
@@ -132,7 +132,7 @@ fn read(key: &hmac::Key, from: End, datagram: &[u8]) -> Option<u64> {
     genuine.then_some(count)
 }
 
-/// Of the sender and the count, so that no heartbeat can be sent back.
+/// The authentication tag of the sender and the count, so that no heartbeat can be sent back.
 fn tag_of(key: &hmac::Key, from: End, count: u64) -> [u8; TAG_BYTES] {
     let mut signed = [0; 1 + COUNT_BYTES];
     signed[0] = match from {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pulse_is_read_by_its_key_and_its_direction_only() {
+    fn a_heartbeat_is_read_by_its_key_and_its_direction_only() {
         let heartbeat = written(&key(1), End::Near, 7);
         assert_eq!(read(&key(1), End::Near, &heartbeat), Some(7));
         assert_eq!(read(&key(2), End::Near, &heartbeat), None);
@@ -170,21 +170,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pulse_leaves_two_data_ports_to_the_flows() {
+    fn a_heartbeat_leaves_two_data_ports_to_the_flows() {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let ports = |last| DataPorts::between(50_000, last).unwrap();
         assert!(UdpHeartbeat::far(at, &ports(50_001), at.ip()).is_err());
-        let (_, door) = UdpHeartbeat::far(at, &ports(50_100), at.ip()).unwrap();
-        assert!((50_002..=50_100).contains(&door.port));
+        let (_, address) = UdpHeartbeat::far(at, &ports(50_100), at.ip()).unwrap();
+        assert!((50_002..=50_100).contains(&address.port));
     }
 
     #[test]
-    fn a_far_end_pulses_only_to_where_the_newest_pulse_came_from() {
+    fn a_far_end_sends_only_to_where_the_newest_heartbeat_came_from() {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (mut far, door) = UdpHeartbeat::far(at, &DataPorts::ANY, at.ip()).unwrap();
+        let (mut far, address) = UdpHeartbeat::far(at, &DataPorts::ANY, at.ip()).unwrap();
         let from = |octet: u8, port| SocketAddr::from(([127, 0, 0, octet], port));
         let heartbeat =
-            |count| written(&hmac::Key::new(hmac::HMAC_SHA256, &door.key), End::Near, count);
+            |count| written(&hmac::Key::new(hmac::HMAC_SHA256, &address.key), End::Near, count);
         far.beat();
         assert_eq!(far.sent, 0);
         assert!(!far.on_datagram(&heartbeat(5), from(2, 1000)), "of another host");

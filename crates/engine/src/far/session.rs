@@ -154,16 +154,16 @@ fn welcome(
     let local = socket::plain(channel.local_address()?);
     // An address that no interface holds is possible, and then its MTU is not known.
     let interface_mtu_bytes = interfaces::mtu_of(local.ip()).ok().flatten();
-    // Without pulses the heartbeats of the connection have to do.
+    // Without heartbeats by UDP those of the connection have to do.
     let opened = UdpHeartbeat::far(local, &house.data_ports, peer.ip()).ok();
-    let (heartbeat, door) = opened.unzip();
+    let (heartbeat, address) = opened.unzip();
     let facts = host_facts();
     let other_address = interfaces::other_family_of(local.ip()).ok().flatten();
     channel.queue(&Admission::Welcome {
         facts,
         interface_mtu_bytes,
         other_address,
-        pulse: door,
+        pulse: address,
     })?;
     channel.allow(TO_FAR_MAX_BYTES);
     channel.exchange()?;

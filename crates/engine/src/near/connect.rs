@@ -95,8 +95,8 @@ pub(super) fn connect(
     match admission {
         Admission::Welcome { facts, interface_mtu_bytes, other_address, pulse } => {
             channel.allow(TO_NEAR_MAX_BYTES);
-            // Without pulses the heartbeats of the connection have to do.
-            let heartbeat = pulse.and_then(|door| UdpHeartbeat::near(far, &door).ok());
+            // Without heartbeats by UDP those of the connection have to do.
+            let heartbeat = pulse.and_then(|address| UdpHeartbeat::near(far, &address).ok());
             // An address of the same family would be no other one.
             let is_other = |address: &IpAddr| family_of(*address) != family_of(far.ip());
             let by_its_name = || all.iter().map(SocketAddr::ip).find(is_other);
