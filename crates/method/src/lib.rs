@@ -10,6 +10,7 @@ pub mod figures;
 pub mod flow;
 pub mod formula;
 mod infer;
+pub mod metric;
 pub mod mlr;
 pub mod mtu;
 mod outage;

@@ -234,6 +234,12 @@ pub struct Metric {
     pub help: &'static str,
 }
 
+impl Metric {
+    pub const fn new(name: &'static str, help: &'static str) -> Self {
+        Self { name, help }
+    }
+}
+
 /// A column without the type of its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
@@ -282,8 +288,8 @@ impl Info {
     }
 
     #[must_use]
-    pub const fn metric(self, name: &'static str, help: &'static str) -> Self {
-        Self { metric: Some(Metric { name, help }), ..self }
+    pub const fn metric(self, metric: Metric) -> Self {
+        Self { metric: Some(metric), ..self }
     }
 
     /// With an interval: a cell has the ends that are known.
@@ -418,12 +424,9 @@ impl<S> Steps<S> {
 impl Cell {
     /// Of its interval; unknown where it has none.
     fn ends(&self) -> [Self; 2] {
-        let whole = |end: Option<u64>| end.map_or(Self::Unknown, Self::from);
-        let real =
-            |end: Option<f64>| end.map_or(Self::Unknown, |end| Self::Real(Known::alone(end)));
         match self {
-            Self::Whole(known) => [known.at_least, known.at_most].map(whole),
-            Self::Real(known) => [known.at_least, known.at_most].map(real),
+            Self::Whole(known) => [known.at_least, known.at_most].map(Self::from),
+            Self::Real(known) => [known.at_least, known.at_most].map(Self::from),
             Self::Ends(ends) => *ends.clone(),
             _ => [Self::Unknown, Self::Unknown],
         }

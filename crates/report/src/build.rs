@@ -6,57 +6,43 @@ use crate::document::{Cell, Column, Side, Table, Tone};
 use crate::read;
 use crate::stored::fields::Fields;
 
-/// The steps that have a row in a table of this kind.
-pub(crate) fn shown_in<'a>(
+/// One for each caption, with the steps that have a row in it.
+pub(crate) fn tables<'a>(
     kind: &Kind,
     table: &figure::Table,
     steps: &[Fields<'a>],
-) -> Vec<Fields<'a>> {
-    let is_shown = |step: &Fields<'_>| {
-        step.word("name") == kind.name && read::row(*step).is_some_and(|row| (table.shows)(&row))
-    };
-    steps.iter().copied().filter(is_shown).collect()
-}
-
-/// Of those that stand in one with the first.
-pub(crate) fn of_one_caption<'a>(
-    table: &figure::Table,
-    steps: &[Fields<'a>],
-) -> Vec<Vec<Fields<'a>>> {
-    let mut groups: Vec<(String, Vec<Fields<'a>>)> = Vec::new();
-    for step in steps {
-        let caption = read::row(*step).map_or_else(String::new, |row| (table.caption)(&row));
-        match groups.iter_mut().find(|(known, _)| *known == caption) {
-            Some((_, group)) => group.push(*step),
-            None => groups.push((caption, vec![*step])),
+) -> Vec<(Table, Vec<Fields<'a>>)> {
+    let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
+    let rows = of_kind.filter_map(|step| Some((*step, read::row(*step)?)));
+    let mut tables: Vec<(Table, Vec<Fields<'_>>)> = Vec::new();
+    for (step, row) in rows.filter(|(_, row)| (table.shows)(row)) {
+        let caption = (table.caption)(&row);
+        let known = tables.iter().position(|(begun, _)| begun.caption == caption);
+        let place = known.unwrap_or(tables.len());
+        if known.is_none() {
+            tables.push((begun(table, caption, &row), Vec::new()));
         }
+        let (whole, shown) = &mut tables[place];
+        whole.rows.push(table.columns.iter().map(|shown| cell(shown, &row)).collect());
+        shown.push(step);
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    tables
 }
 
-/// With a row for each of `steps`.
-pub(crate) fn table(kind: &Kind, table: &figure::Table, steps: &[Fields<'_>]) -> Table {
-    let row = |step: &Fields<'_>| {
-        let row = read::row(*step)?;
-        let text = |shown: &Shown| match shown {
-            Shown::Field(field) | Shown::As(field, _) => row.text(field),
-            Shown::Words(_, of) | Shown::Limit(_, of, _) | Shown::Figure(_, of) => of(&row),
-        };
-        let tone = |shown: &Shown| match shown {
-            Shown::Limit(_, _, is_tester) if is_tester(&row) => Tone::Doubtful,
-            _ => Tone::Neutral,
-        };
-        let cell = |shown| Cell::toned(text(shown), tone(shown));
-        Some(table.columns.iter().map(cell).collect())
-    };
-    let first = steps.first().and_then(|step| read::row(*step));
-    let said = |of: fn(&Row) -> String| first.as_ref().map(of);
-    let note = said(table.note);
-    Table {
-        caption: said(table.caption).unwrap_or_default(),
-        columns: table.columns.iter().map(|shown| column(kind, shown)).collect(),
-        rows: steps.iter().filter_map(row).collect(),
-        note: note.filter(|note| !note.is_empty()),
+/// Without its rows; `first` is the first of them.
+fn begun(table: &figure::Table, caption: String, first: &Row) -> Table {
+    let columns = table.columns.iter().map(|shown| column(first.kind, shown)).collect();
+    let note = Some((table.note)(first)).filter(|note| !note.is_empty());
+    Table { caption, columns, rows: Vec::new(), note }
+}
+
+fn cell(shown: &Shown, row: &Row) -> Cell {
+    match shown {
+        Shown::Field(field) | Shown::As(field, _) => Cell::new(row.text(field)),
+        Shown::Words(_, of) | Shown::Figure(_, of) => Cell::new(of(row)),
+        Shown::Limit(_, of, is_tester) => {
+            Cell::toned(of(row), if is_tester(row) { Tone::Doubtful } else { Tone::Neutral })
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! The steps of a run in a line each: what each was, its main figure, and what became of it.
 
-use fp_model::Rate;
+use fp_model::figure::Unit;
 use serde_json::Value;
 
 use crate::Work;
 use crate::json;
 use crate::read;
 use crate::stored::fields::Fields;
-use crate::text::{self, grouped};
 
 /// A step that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,36 +56,24 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
 
 /// The figures that stand for steps whose columns are not described, the first that a step knows.
 const FIGURES: [(&str, Unit); 7] = [
-    ("connections_peak", Unit::Connections),
+    ("connections_peak", Unit::Count),
     ("throughput_bps", Unit::Rate),
     ("ir_bps", Unit::Rate),
     ("bsa_bytes", Unit::Bytes),
     ("sr_l2_bps", Unit::Rate),
     ("rate_bps", Unit::Rate),
-    ("tracking_error_percent", Unit::Percent),
+    ("tracking_error_percent", Unit::Percent(2)),
 ];
-
-#[derive(Clone, Copy)]
-enum Unit {
-    Rate,
-    Bytes,
-    Connections,
-    Percent,
-}
 
 fn figure(step: Fields<'_>) -> String {
     if let Some(row) = read::row(step) {
         return row.main();
     }
     let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, *unit)));
-    let Some((value, unit)) = known else { return String::new() };
-    let whole = value.max(0.0).round() as u64;
-    match unit {
-        Unit::Rate => text::rate(Rate::bps(whole)),
-        Unit::Bytes => format!("{} B", grouped(whole)),
-        Unit::Connections => format!("{} connections", grouped(whole)),
-        Unit::Percent => format!("{value:.2} %"),
-    }
+    known.map_or_else(String::new, |(value, unit)| match unit {
+        Unit::Count => format!("{} connections", unit.shown(value)),
+        _ => unit.shown(value),
+    })
 }
 
 /// What tells a step from the others of its kind.

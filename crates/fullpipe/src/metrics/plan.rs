@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fp_method::figures::{kind, kinds};
+use fp_method::metric;
+use fp_model::figure::Metric;
 use fp_report::summary::Status;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,36 +16,31 @@ use serde_json::Value;
 
 use super::{encoded, registry};
 
-/// A figure of steps whose columns are not described: its field in results, its metric, its help, and what one
-/// of the field is in the metric's unit.
-type FigureOf = (&'static str, &'static str, &'static str, f64);
+/// A figure of steps whose columns are not described: its field in results, its metric, and what one in the
+/// field is in the metric's unit.
+type FigureOf = (&'static str, Metric, f64);
 
 const FIGURES: [FigureOf; 20] = [
-    ("throughput_bps", "throughput_l4_bits_per_second", "TCP throughput (l4)", 1.0),
-    (MEASURE, "throughput_ideal_l4_bits_per_second", "What TCP could have reached (l4)", 1.0),
-    (
-        "ideal_bps",
-        "path_ideal_l4_bits_per_second",
-        "What windows that fill the path reach (l4)",
-        1.0,
-    ),
-    ("rate_l1_bps", "rate_l1_bits_per_second", "Rate on the line (l1)", 1.0),
-    ("rate_l2_bps", "rate_l2_bits_per_second", "Frame rate (l2)", 1.0),
-    ("rate_l3_bps", "rate_l3_bits_per_second", "Rate of IP packets (l3)", 1.0),
-    ("rate_l4_bps", "rate_l4_bits_per_second", "Rate of payload (l4)", 1.0),
-    ("ir_bps", "information_rate_l2_bits_per_second", "Information rate of a service (l2)", 1.0),
-    ("rtt_mean_ms", "rtt_mean_seconds", "Mean round trip", 1e-3),
-    ("ftd_ms", "frame_delay_seconds", "Mean frame transfer delay of a service", 1e-3),
-    ("fdv_ms", "frame_delay_variation_seconds", "Frame delay variation of a service", 1e-3),
-    ("jitter_us", "jitter_seconds", "Jitter of UDP flows (RFC 3550)", 1e-6),
-    ("loss_percent", "loss_ratio", "Share of the packets that was lost", 1e-2),
-    ("flr", "frame_loss_ratio", "Share of a service's frames that was lost", 1.0),
-    ("availability_percent", "availability_ratio", "Share of the time with the service", 1e-2),
-    ("efficiency_percent", "tcp_efficiency_ratio", "Share of bytes not retransmitted", 1e-2),
-    ("buffer_delay_percent", "buffer_delay_ratio", "Growth of the round trip under load", 1e-2),
-    ("retransmitted_bytes", "retransmitted_bytes", "Payload that TCP retransmitted", 1.0),
-    ("connections_peak", "connections", "Connections that were open at once at most", 1.0),
-    ("setup_rate_cps_peak", "connections_per_second", "Set up in the best second", 1.0),
+    ("throughput_bps", metric::THROUGHPUT_L4, 1.0),
+    (MEASURE, metric::THROUGHPUT_IDEAL_L4, 1.0),
+    ("ideal_bps", metric::PATH_IDEAL_L4, 1.0),
+    ("rate_l1_bps", metric::RATE_L1, 1.0),
+    ("rate_l2_bps", metric::RATE_L2, 1.0),
+    ("rate_l3_bps", metric::RATE_L3, 1.0),
+    ("rate_l4_bps", metric::RATE_L4, 1.0),
+    ("ir_bps", metric::INFORMATION_RATE_L2, 1.0),
+    ("rtt_mean_ms", metric::RTT_MEAN, 1e-3),
+    ("ftd_ms", metric::FRAME_DELAY, 1e-3),
+    ("fdv_ms", metric::FRAME_DELAY_VARIATION, 1e-3),
+    ("jitter_us", metric::JITTER, 1e-6),
+    ("loss_percent", metric::LOSS, 1e-2),
+    ("flr", metric::FRAME_LOSS, 1.0),
+    ("availability_percent", metric::AVAILABILITY, 1e-2),
+    ("efficiency_percent", metric::TCP_EFFICIENCY, 1e-2),
+    ("buffer_delay_percent", metric::BUFFER_DELAY, 1e-2),
+    ("retransmitted_bytes", metric::RETRANSMITTED, 1.0),
+    ("connections_peak", metric::CONNECTIONS, 1.0),
+    ("setup_rate_cps_peak", metric::CONNECTIONS_PER_SECOND, 1.0),
 ];
 
 /// What a throughput is a share of: of a window walk, whose windows need not fill the path, what its
@@ -137,8 +134,8 @@ impl Watched {
 /// All metrics, each with its help.
 fn metrics() -> BTreeMap<&'static str, &'static str> {
     let of_columns = kinds().flat_map(|kind| kind.columns).filter_map(|info| info.metric);
-    let of_columns = of_columns.map(|metric| (metric.name, metric.help));
-    of_columns.chain(FIGURES.map(|(_, metric, help, _)| (metric, help))).collect()
+    let of_others = FIGURES.map(|(_, metric, _)| metric);
+    of_columns.chain(of_others).map(|metric| (metric.name, metric.help)).collect()
 }
 
 fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
@@ -154,10 +151,9 @@ fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
             }
         }
         let is_column = |field| columns.iter().any(|info| info.field == field);
-        for (field, metric, _, one) in FIGURES.into_iter().filter(|(field, ..)| !is_column(*field))
-        {
+        for (field, metric, one) in FIGURES.into_iter().filter(|(field, ..)| !is_column(*field)) {
             if let Some(value) = number(step, field) {
-                add(metric, value * one);
+                add(metric.name, value * one);
             }
         }
     }

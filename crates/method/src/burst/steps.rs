@@ -6,11 +6,13 @@ mod line;
 mod policing;
 mod rate;
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
 
 use fp_model::Direction;
-use fp_model::figure::{Cell, Row};
+use fp_model::figure::{Cell, Info, Row, Unit};
 
 pub use cbs::{CBS, CbsStep};
 pub(crate) use discovery::ON_THE_LINE;
@@ -89,12 +91,38 @@ impl fmt::Display for Flaw {
     }
 }
 
+// Columns that steps of several kinds have.
+const DIRECTION: Info = Info::new("direction", "direction", Unit::Word);
+const WAY: Info = Info::new("way", "direction", Unit::Word);
+const FLOW_DIRECTION: Info = Info::new("flow_direction", "direction", Unit::Word);
+const FRAME: Info = Info::new("frame_bytes", "frame", Unit::Bytes);
+const CIR: Info = Info::new("cir_bps", "CIR", Unit::Rate);
+const CIR_LAYER: Info = Info::new("cir_layer", "layer of the CIR", Unit::Word);
+const CONFIGURED_BURST: Info = Info::new("configured_burst_bytes", "CBS", Unit::Bytes);
+const TX_BURST: Info = Info::new("tx_burst_bytes", "burst sent", Unit::Bytes);
+const RX_BURST_MEAN: Info = Info::new("rx_burst_bytes_mean", "mean burst received", Unit::Bytes);
+const FRAMES_SENT: Info = Info::new("frames_sent", "frames sent", Unit::Count);
+const FRAMES_RECEIVED: Info = Info::new("frames_received", "received", Unit::Count);
+const FRAMES_LOST: Info = Info::new("frames_lost", "frames lost", Unit::Count);
+const BURSTS: Info = Info::new("bursts", "bursts", Unit::Count);
+const DEVIATION: Info = Info::new("deviation_percent", "deviation", Unit::Difference(2));
+const TRIALS: Info = Info::new("trials", "trials", Unit::Count);
+const FLAW: Info = Info::new("flaw", "flaw", Unit::Word);
+const PASS: Info = Info::new("pass", "passed", Unit::Flag);
+const LINE_BURST_TIME: Info =
+    Info::new("line_burst_ms", "burst at the line's rate", Unit::Milliseconds);
+const TX_BURST_TIME: Info = Info::new("tx_burst_ms", "sent in", Unit::Milliseconds);
+const RX_BURST_TIME: Info = Info::new("rx_burst_ms", "received in", Unit::Milliseconds);
+
 /// What the step of one direction says of the trial's.
 fn loaded(direction: Direction, bidirectional: bool) -> Cell {
     if bidirectional { "bidirectional".into() } else { direction.name().into() }
 }
 
-/// Behind what is said of one direction.
-fn both_loaded(row: &Row) -> &'static str {
-    if row.word("direction") == "bidirectional" { ", both directions loaded" } else { "" }
+/// Of a table of one direction.
+fn caption(test: &str, row: &Row) -> String {
+    let both =
+        if row.word("direction") == "bidirectional" { ", both directions loaded" } else { "" };
+    let [direction, layer] = ["flow_direction", "cir_layer"].map(|field| row.word(field));
+    format!("{test}, {direction}{both}, CIR {} ({layer})", row.shown("cir_bps"))
 }

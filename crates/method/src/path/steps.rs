@@ -20,11 +20,13 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
     columns: MTU,
 };
 
+use crate::metric;
+
 const MTU: &[Column<PathMtu>; 5] = &[
     Info::new("direction", "direction", Unit::Word).of(|mtu| mtu.direction.name().into()),
     Info::new("mtu_bytes", "path MTU", Unit::Bytes)
         .better(Better::Higher)
-        .metric("path_mtu_bytes", "Path MTU")
+        .metric(metric::PATH_MTU)
         .of(|mtu| mtu.mtu_bytes.into()),
     Info::new("black_hole", "black hole", Unit::Flag).of(|mtu| mtu.black_hole.into()),
     Info::new("probes", "probes", Unit::Count).of(|mtu| mtu.probes.into()),
@@ -56,10 +58,10 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
 const RTT: &[Column<BaselineRtt>; 8] = &[
     Info::new("rtt_min_ms", "smallest RTT", Unit::Milliseconds)
         .better(Better::Lower)
-        .metric("rtt_min_seconds", "Shortest round trip")
+        .metric(metric::RTT_MIN)
         .of(|baseline| Cell::ms(baseline.rtt.min)),
     Info::new("rtt_mean_ms", "mean RTT", Unit::Milliseconds)
-        .metric("rtt_mean_seconds", "Mean round trip")
+        .metric(metric::RTT_MEAN)
         .of(|baseline| Cell::ms(baseline.rtt.mean)),
     Info::new("rtt_p99_ms", "RTT, 99th percentile", Unit::Milliseconds)
         .better(Better::Lower)

@@ -14,7 +14,7 @@ mod rfc7640;
 mod stress;
 mod y1564;
 
-use fp_model::figure::{self, Kind};
+use fp_model::figure::Kind;
 use serde_json::Value;
 
 use crate::build;
@@ -148,7 +148,11 @@ fn directions(result: &Value) -> Vec<Fact> {
 /// A table with a row for each of `steps`, and what became of what was asked of them where anything
 /// was.
 fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Option<Block> {
-    let mut whole = made(steps);
+    judged(made(steps), steps)
+}
+
+/// A table of these steps, with what became of what was asked of them where anything was.
+fn judged(mut whole: Table, steps: &[Fields<'_>]) -> Option<Block> {
     if steps.iter().any(|step| step.flag("pass").is_some()) {
         whole.columns.extend(columns(&["result"]));
         for (row, step) in whole.rows.iter_mut().zip(steps) {
@@ -160,13 +164,8 @@ fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Opti
 
 /// The tables of a kind.
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
-    let tables = |table: &'static figure::Table| {
-        let groups = build::of_one_caption(table, &build::shown_in(kind, table, steps));
-        let block =
-            |group: Vec<Fields<'_>>| of_steps(&group, |steps| build::table(kind, table, steps));
-        groups.into_iter().filter_map(block).collect::<Vec<_>>()
-    };
-    kind.tables.iter().copied().flat_map(tables).collect()
+    let tables = kind.tables.iter().flat_map(|table| build::tables(kind, table, steps));
+    tables.filter_map(|(table, steps)| judged(table, &steps)).collect()
 }
 
 /// Whether a step meets what was asked of it.

@@ -1,17 +1,17 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
 use fp_method::rfc6349::{TCP, THROUGHPUT, WALK};
+use fp_model::figure;
 
-use super::{capital, named, of_steps};
-use crate::build::{shown_in, table};
+use super::{capital, judged, named};
+use crate::build::tables;
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Figure};
 use crate::stored::fields::Fields;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
-    let [walked, trials] = [&WALK, &THROUGHPUT].map(|table| shown_in(&TCP.kind, table, steps));
     let mut blocks = Vec::new();
-    blocks.extend(of_steps(&walked, |steps| table(&TCP.kind, &WALK, steps)));
+    let walked = add(&mut blocks, &WALK, steps);
     let bars: Vec<Figure> = ["download", "upload"]
         .into_iter()
         .filter_map(|direction| {
@@ -22,7 +22,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     if !bars.is_empty() {
         blocks.push(Block::Figures(bars));
     }
-    blocks.extend(of_steps(&trials, |steps| table(&TCP.kind, &THROUGHPUT, steps)));
+    let trials = add(&mut blocks, &THROUGHPUT, steps);
     let baseline_us = named(steps, "baseline_rtt")
         .first()
         .and_then(|step| step.number("rtt_min_ms"))
@@ -38,6 +38,20 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         blocks.push(Block::Figures(figures));
     }
     blocks
+}
+
+/// Adds a table of TCP steps; the steps that have a row in it.
+fn add<'a>(
+    blocks: &mut Vec<Block>,
+    table: &figure::Table,
+    steps: &[Fields<'a>],
+) -> Vec<Fields<'a>> {
+    let mut shown = Vec::new();
+    for (table, steps) in tables(&TCP.kind, table, steps) {
+        blocks.extend(judged(table, &steps));
+        shown.extend(steps);
+    }
+    shown
 }
 
 /// A trial in a few words.

@@ -1,6 +1,5 @@
 //! Bursts as large as the CBS.
 
-use alloc::format;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -8,7 +7,11 @@ use core::time::Duration;
 use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, LayeredRate};
 
-use super::{BurstTimes, Flaw, both_loaded, loaded};
+use super::{
+    BURSTS, BurstTimes, CIR, CIR_LAYER, CONFIGURED_BURST, DIRECTION, FLAW, FLOW_DIRECTION, FRAME,
+    FRAMES_LOST, FRAMES_RECEIVED, FRAMES_SENT, Flaw, LINE_BURST_TIME, PASS, RX_BURST_MEAN,
+    RX_BURST_TIME, TRIALS, TX_BURST, TX_BURST_TIME, WAY, caption, loaded,
+};
 
 /// A CBS test with frames of one length: bursts as large as the CBS, as often as the CIR allows.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,48 +59,32 @@ pub static CBS: Steps<CbsStep> = Steps {
 };
 
 const COLUMNS: &[Column<CbsStep>; 21] = &[
-    Info::new("direction", "direction", Unit::Word)
-        .of(|step| loaded(step.direction, step.bidirectional)),
-    Info::new("way", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("flow_direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("frame_bytes", "frame", Unit::Bytes).of(|step| step.frame_bytes.into()),
-    Info::new("cir_bps", "CIR", Unit::Rate).of(|step| step.cir.rate.into()),
-    Info::new("cir_layer", "layer of the CIR", Unit::Word)
-        .of(|step| step.cir.layer.to_string().into()),
-    Info::new("configured_burst_bytes", "CBS", Unit::Bytes)
-        .of(|step| step.configured_burst_bytes.into()),
-    Info::new("tx_burst_bytes", "burst sent", Unit::Bytes).of(|step| step.tx_burst_bytes.into()),
-    Info::new("rx_burst_bytes_mean", "mean burst received", Unit::Bytes)
-        .better(Better::Higher)
-        .of(|step| step.rx_burst_bytes_mean.into()),
-    Info::new("frames_sent", "frames sent", Unit::Count).of(|step| step.frames_sent.into()),
-    Info::new("frames_received", "received", Unit::Count).of(|step| step.frames_received.into()),
-    Info::new("frames_lost", "frames lost", Unit::Count)
-        .better(Better::Lower)
-        .of(|step| step.frames_lost().into()),
+    DIRECTION.of(|step| loaded(step.direction, step.bidirectional)),
+    WAY.of(|step| step.direction.name().into()),
+    FLOW_DIRECTION.of(|step| step.direction.name().into()),
+    FRAME.of(|step| step.frame_bytes.into()),
+    CIR.of(|step| step.cir.rate.into()),
+    CIR_LAYER.of(|step| step.cir.layer.to_string().into()),
+    CONFIGURED_BURST.of(|step| step.configured_burst_bytes.into()),
+    TX_BURST.of(|step| step.tx_burst_bytes.into()),
+    RX_BURST_MEAN.better(Better::Higher).of(|step| step.rx_burst_bytes_mean.into()),
+    FRAMES_SENT.of(|step| step.frames_sent.into()),
+    FRAMES_RECEIVED.of(|step| step.frames_received.into()),
+    FRAMES_LOST.better(Better::Lower).of(|step| step.frames_lost().into()),
     Info::new("frames_marked", "marked", Unit::Count).of(|step| step.frames_marked.into()),
-    Info::new("bursts", "bursts", Unit::Count).of(|step| step.bursts.into()),
+    BURSTS.of(|step| step.bursts.into()),
     Info::new("period_ms", "from one burst to the next", Unit::Milliseconds)
         .of(|step| Cell::ms(step.period)),
-    Info::new("trials", "trials", Unit::Count).of(|step| step.trials.into()),
-    Info::new("flaw", "flaw", Unit::Word).of(|step| step.flaw.map(|flaw| flaw.to_string()).into()),
-    Info::new("pass", "passed", Unit::Flag).of(|step| step.pass.into()),
-    Info::new("line_burst_ms", "burst at the line's rate", Unit::Milliseconds)
-        .of(|step| Cell::ms(step.times.at_line_rate)),
-    Info::new("tx_burst_ms", "sent in", Unit::Milliseconds).of(|step| Cell::ms(step.times.sent)),
-    Info::new("rx_burst_ms", "received in", Unit::Milliseconds)
-        .of(|step| step.times.received.map(Cell::ms).into()),
+    TRIALS.of(|step| step.trials.into()),
+    FLAW.of(|step| step.flaw.map(|flaw| flaw.to_string()).into()),
+    PASS.of(|step| step.pass.into()),
+    LINE_BURST_TIME.of(|step| Cell::ms(step.times.at_line_rate)),
+    TX_BURST_TIME.of(|step| Cell::ms(step.times.sent)),
+    RX_BURST_TIME.of(|step| step.times.received.map(Cell::ms).into()),
 ];
 
 static TABLE: Table = Table {
-    caption: |row| {
-        let (direction, both) = (row.word("flow_direction"), both_loaded(row));
-        format!(
-            "CBS test, {direction}{both}, CIR {} ({})",
-            row.shown("cir_bps"),
-            row.word("cir_layer")
-        )
-    },
+    caption: |row| caption("CBS test", row),
     shows: |_| true,
     columns: &[
         Shown::Field("frame_bytes"),

@@ -30,10 +30,12 @@ pub static LINE: Steps<Line> = Steps {
     columns: COLUMNS,
 };
 
+use crate::metric;
+
 const COLUMNS: &[Column<Line>; 4] = &[
     Info::new("direction", "direction", Unit::Word).of(|line| line.direction.name().into()),
     Info::new("rate_l1_bps", "line (l1)", Unit::Rate)
-        .metric("rate_l1_bits_per_second", "Rate on the line (l1)")
+        .metric(metric::RATE_L1)
         .of(|line| line.rate_l1.into()),
     Info::new("rate_l1_bps_at_most", "line at most (l1)", Unit::Rate)
         .of(|line| line.fastest_l1.into()),

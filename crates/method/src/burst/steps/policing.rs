@@ -1,14 +1,18 @@
 //! Bursts that are larger than the bucket, so that a policer must drop a part of each.
 
-use alloc::format;
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, LayeredRate};
 
-use super::{BurstTimes, Flaw, both_loaded, loaded};
+use super::{
+    BURSTS, BurstTimes, CIR, CIR_LAYER, CONFIGURED_BURST, DEVIATION, DIRECTION, FLAW,
+    FLOW_DIRECTION, FRAME, FRAMES_LOST, FRAMES_RECEIVED, FRAMES_SENT, Flaw, LINE_BURST_TIME, PASS,
+    RX_BURST_MEAN, RX_BURST_TIME, TRIALS, TX_BURST, TX_BURST_TIME, WAY, caption, loaded,
+};
 use crate::formula::bounds::Bounds;
+use crate::metric;
 
 /// A policing test with frames of one length: bursts of which a policer must drop a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,49 +57,35 @@ pub static POLICING: Steps<PolicingStep> = Steps {
 };
 
 const COLUMNS: &[Column<PolicingStep>; 21] = &[
-    Info::new("direction", "direction", Unit::Word)
-        .of(|step| loaded(step.direction, step.bidirectional)),
-    Info::new("way", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("flow_direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("frame_bytes", "frame", Unit::Bytes).of(|step| step.frame_bytes.into()),
-    Info::new("cir_bps", "CIR", Unit::Rate).of(|step| step.cir.rate.into()),
-    Info::new("cir_layer", "layer of the CIR", Unit::Word)
-        .of(|step| step.cir.layer.to_string().into()),
-    Info::new("configured_burst_bytes", "CBS", Unit::Bytes)
-        .of(|step| step.configured_burst_bytes.into()),
-    Info::new("tx_burst_bytes", "burst sent", Unit::Bytes).of(|step| step.tx_burst_bytes.into()),
-    Info::new("rx_burst_bytes_mean", "mean burst received", Unit::Bytes)
-        .of(|step| step.rx_burst_bytes_mean.into()),
-    Info::new("frames_sent", "frames sent", Unit::Count).of(|step| step.frames_sent.into()),
-    Info::new("frames_received", "received", Unit::Count).of(|step| step.frames_received.into()),
-    Info::new("frames_lost", "frames lost", Unit::Count).of(|step| step.frames_lost().into()),
-    Info::new("bursts", "bursts", Unit::Count).of(|step| step.bursts.into()),
+    DIRECTION.of(|step| loaded(step.direction, step.bidirectional)),
+    WAY.of(|step| step.direction.name().into()),
+    FLOW_DIRECTION.of(|step| step.direction.name().into()),
+    FRAME.of(|step| step.frame_bytes.into()),
+    CIR.of(|step| step.cir.rate.into()),
+    CIR_LAYER.of(|step| step.cir.layer.to_string().into()),
+    CONFIGURED_BURST.of(|step| step.configured_burst_bytes.into()),
+    TX_BURST.of(|step| step.tx_burst_bytes.into()),
+    RX_BURST_MEAN.of(|step| step.rx_burst_bytes_mean.into()),
+    FRAMES_SENT.of(|step| step.frames_sent.into()),
+    FRAMES_RECEIVED.of(|step| step.frames_received.into()),
+    FRAMES_LOST.of(|step| step.frames_lost().into()),
+    BURSTS.of(|step| step.bursts.into()),
     Info::new("estimated_cbs_bytes", "estimated CBS", Unit::Bytes)
         .better(Better::Neither)
         .interval()
-        .metric("cbs_bytes", "Committed burst size as estimated")
+        .metric(metric::CBS)
         .of(|step| step.estimate.into()),
-    Info::new("deviation_percent", "deviation", Unit::Difference(2))
-        .of(|step| step.deviation_percent.into()),
-    Info::new("trials", "trials", Unit::Count).of(|step| step.trials.into()),
-    Info::new("flaw", "flaw", Unit::Word).of(|step| step.flaw.map(|flaw| flaw.to_string()).into()),
-    Info::new("pass", "passed", Unit::Flag).of(|step| step.pass.into()),
-    Info::new("line_burst_ms", "burst at the line's rate", Unit::Milliseconds)
-        .of(|step| Cell::ms(step.times.at_line_rate)),
-    Info::new("tx_burst_ms", "sent in", Unit::Milliseconds).of(|step| Cell::ms(step.times.sent)),
-    Info::new("rx_burst_ms", "received in", Unit::Milliseconds)
-        .of(|step| step.times.received.map(Cell::ms).into()),
+    DEVIATION.of(|step| step.deviation_percent.into()),
+    TRIALS.of(|step| step.trials.into()),
+    FLAW.of(|step| step.flaw.map(|flaw| flaw.to_string()).into()),
+    PASS.of(|step| step.pass.into()),
+    LINE_BURST_TIME.of(|step| Cell::ms(step.times.at_line_rate)),
+    TX_BURST_TIME.of(|step| Cell::ms(step.times.sent)),
+    RX_BURST_TIME.of(|step| step.times.received.map(Cell::ms).into()),
 ];
 
 static TABLE: Table = Table {
-    caption: |row| {
-        let (direction, both) = (row.word("flow_direction"), both_loaded(row));
-        format!(
-            "Policing test, {direction}{both}, CIR {} ({})",
-            row.shown("cir_bps"),
-            row.word("cir_layer")
-        )
-    },
+    caption: |row| caption("Policing test", row),
     shows: |_| true,
     columns: &[
         Shown::Field("frame_bytes"),

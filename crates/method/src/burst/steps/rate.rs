@@ -8,7 +8,7 @@ use core::time::Duration;
 use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Steps, Unit, infos};
 use fp_model::{Direction, LayeredRate, Rate};
 
-use super::loaded;
+use super::{CIR, CIR_LAYER, DEVIATION, DIRECTION, FLOW_DIRECTION, FRAME, PASS, WAY, loaded};
 
 /// The rate at which a bucket refills, by trains of frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,22 +45,19 @@ pub static RATE: Steps<RateStep> = Steps {
 };
 
 const COLUMNS: &[Column<RateStep>; 11] = &[
-    Info::new("direction", "direction", Unit::Word)
-        .of(|step| loaded(step.direction, step.bidirectional)),
-    Info::new("way", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("flow_direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
-    Info::new("frame_bytes", "frame", Unit::Bytes).of(|step| step.frame_bytes.into()),
-    Info::new("cir_bps", "CIR", Unit::Rate).of(|step| step.cir.rate.into()),
-    Info::new("cir_layer", "layer of the CIR", Unit::Word)
-        .of(|step| step.cir.layer.to_string().into()),
+    DIRECTION.of(|step| loaded(step.direction, step.bidirectional)),
+    WAY.of(|step| step.direction.name().into()),
+    FLOW_DIRECTION.of(|step| step.direction.name().into()),
+    FRAME.of(|step| step.frame_bytes.into()),
+    CIR.of(|step| step.cir.rate.into()),
+    CIR_LAYER.of(|step| step.cir.layer.to_string().into()),
     Info::new("measured_cir_bps", "passes", Unit::Rate).better(Better::Neither).interval().of(
         |step| {
             let (at_least, at_most) = step.within.map(<(Rate, Rate)>::from).unzip();
             Cell::known(step.measured, [at_least, at_most])
         },
     ),
-    Info::new("deviation_percent", "deviation", Unit::Difference(2))
-        .of(|step| step.deviation_percent.into()),
+    DEVIATION.of(|step| step.deviation_percent.into()),
     Info::new("excess", "excess", Unit::Word).of(|step| match (step.measured, step.waited) {
         (Some(_), Some(_)) if step.is_known => WAITS.into(),
         (Some(_), None) if step.is_known => "is_dropped".into(),
@@ -68,7 +65,7 @@ const COLUMNS: &[Column<RateStep>; 11] = &[
     }),
     Info::new("waited_ms", "waited", Unit::Milliseconds)
         .of(|step| step.waited.map(Cell::ms).into()),
-    Info::new("pass", "passed", Unit::Flag).of(|step| step.pass.into()),
+    PASS.of(|step| step.pass.into()),
 ];
 
 const WAITS: &str = "waits";

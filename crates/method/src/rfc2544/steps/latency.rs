@@ -10,6 +10,7 @@ use fp_model::figure::{
 };
 
 use super::FrameRate;
+use crate::metric;
 use crate::rfc2544::Way;
 
 /// Section 26.2.
@@ -66,7 +67,7 @@ const COLUMNS: &[Column<Latency>; 11] = &[
     Info::new("latency_mean_ms", "latency, mean", Unit::Milliseconds)
         .better(Better::Lower)
         .spread(Spread::Means("repetition_means_ms"))
-        .metric("latency_mean_seconds", "Mean latency of frames")
+        .metric(metric::LATENCY_MEAN)
         .of(|found| Cell::ms(found.mean)),
     Info::new("latency_max_ms", "latency, max", Unit::Milliseconds)
         .better(Better::Lower)

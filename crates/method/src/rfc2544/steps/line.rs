@@ -9,6 +9,8 @@ use fp_model::{Direction, Rate};
 
 use super::FrameRate;
 
+use crate::metric;
+
 /// What the medium carries in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineRate {
@@ -58,7 +60,7 @@ pub static LINE_RATE: Steps<LineRate> = Steps {
 const COLUMNS: &[Column<LineRate>; 6] = &[
     Info::new("direction", "direction", Unit::Word).of(|line| line.direction.name().into()),
     Info::new("rate_l1_bps", "line (l1)", Unit::Rate)
-        .metric("rate_l1_bits_per_second", "Rate on the line (l1)")
+        .metric(metric::RATE_L1)
         .of(|line| line.line_l1.into()),
     Info::new("source", "source", Unit::Word).of(|line| line.source.to_string().into()),
     Info::new("reached_l1_bps", "came through (l1)", Unit::Rate)

@@ -11,6 +11,7 @@ use fp_model::figure::{
 
 use super::trial::{TRIAL, TRIALS};
 use super::{FrameRate, TrialRow};
+use crate::metric;
 use crate::mlr::{Goal, GoalResult};
 use crate::rfc2544::Way;
 
@@ -84,11 +85,11 @@ const COLUMNS: &[Column<Throughput>; 10] = &[
     Info::new("frame_bytes", "frame", Unit::Bytes).of(|found| found.frame_bytes.into()),
     Info::new("rate_l1_bps", "rate (l1)", Unit::Rate)
         .interval()
-        .metric("rate_l1_bits_per_second", "Rate on the line (l1)")
+        .metric(metric::RATE_L1)
         .of(|found| found.within(|rate| rate.at(Layer::L1))),
     Info::new("rate_l2_bps", "throughput (l2)", Unit::Rate)
         .better(Better::Higher)
-        .metric("rate_l2_bits_per_second", "Frame rate (l2)")
+        .metric(metric::RATE_L2)
         .of(|found| found.found.map(|rate| rate.at(Layer::L2)).into()),
     Info::new("rate_fps", "frames/s", Unit::PerSecond)
         .interval()

@@ -9,6 +9,7 @@ use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Row, Steps, Unit
 use fp_model::{Direction, Layer, LayeredRate, PacketLayout, Rate};
 
 use crate::formula::bounds::{Bounds, Loss};
+use crate::metric;
 
 /// RFC 6349 section 3.2.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,13 +122,13 @@ const COLUMNS: &[Column<Bottleneck>; 15] = &[
     ),
     Info::new("layer", "layer", Unit::Word).of(|limit| limit.limit.layer.to_string().into()),
     Info::new("rate_l1_bps", "bottleneck (l1)", Unit::Rate)
-        .metric("rate_l1_bits_per_second", "Rate on the line (l1)")
+        .metric(metric::RATE_L1)
         .of(|limit| limit.rate_at(Layer::L1).into()),
     Info::new("rate_l2_bps", "bottleneck (l2)", Unit::Rate)
-        .metric("rate_l2_bits_per_second", "Frame rate (l2)")
+        .metric(metric::RATE_L2)
         .of(|limit| limit.rate_at(Layer::L2).into()),
     Info::new("rate_l3_bps", "bottleneck (l3)", Unit::Rate)
-        .metric("rate_l3_bits_per_second", "Rate of IP packets (l3)")
+        .metric(metric::RATE_L3)
         .of(|limit| limit.rate_at(Layer::L3).into()),
     Info::new("frame_bytes", "frame", Unit::Bytes).of(|limit| limit.packet.frame_bytes.into()),
     Info::new("source", "source", Unit::Word).of(|limit| match limit.source {

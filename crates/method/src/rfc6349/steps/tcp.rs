@@ -12,6 +12,7 @@ use fp_model::figure::{
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
 use crate::formula::metrics;
+use crate::metric;
 use crate::rfc6349::steady::Settled;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,14 +184,14 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
     Info::new("transmitted_bytes", "transmitted", Unit::Bytes)
         .of(|step| step.transmitted_bytes.into()),
     Info::new("retransmitted_bytes", "retransmitted", Unit::Bytes)
-        .metric("retransmitted_bytes", "Payload that TCP retransmitted")
+        .metric(metric::RETRANSMITTED)
         .of(|step| step.retransmitted_bytes.into()),
     Info::new("transfer_s", "took", Unit::Seconds).of(|step| Cell::s(step.transfer)),
     Info::new("throughput_bps", "throughput (l4)", Unit::Rate)
         .better(Better::Higher)
         .spread(Spread::Throughput)
         .interval()
-        .metric("throughput_l4_bits_per_second", "TCP throughput (l4)")
+        .metric(metric::THROUGHPUT_L4)
         .of(|step| Known::within(step.throughput_l4, step.judged.throughput_l4_bounds).into()),
     Info::new("share_percent", "share", Unit::Percent(1))
         .interval()
@@ -198,13 +199,12 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
     Info::new("sold_bps", "sold (l4)", Unit::Rate).of(|step| step.judged.sold_l4.into()),
     Info::new("needed_cbs_bytes", "CBS that the windows need", Unit::Bytes)
         .of(|step| step.judged.needed_cbs_bytes.into()),
-    Info::new("ideal_bps", "ideal", Unit::Rate)
-        .interval()
-        .metric("path_ideal_l4_bits_per_second", "What windows that fill the path reach (l4)")
-        .of(|step| {
+    Info::new("ideal_bps", "ideal", Unit::Rate).interval().metric(metric::PATH_IDEAL_L4).of(
+        |step| {
             let (at_least, at_most) = step.judged.ideal_l4_bounds;
             Known { value: step.ideal_l4, at_least: Some(at_least), at_most }.into()
-        }),
+        },
+    ),
     Info::new("ideal_windows_bps", "ideal of the windows", Unit::Rate)
         .of(|step| step.judged.windows_l4.into()),
     Info::new("ideal_even_bps", "ideal of even shares", Unit::Rate)
@@ -215,10 +215,10 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
         .of(|step| step.transfer_time_ratio.into()),
     Info::new("efficiency_percent", "efficiency", Unit::Percent(2))
         .better(Better::Higher)
-        .metric("tcp_efficiency_ratio", "Share of bytes not retransmitted")
+        .metric(metric::TCP_EFFICIENCY)
         .of(|step| step.efficiency_percent.into()),
     Info::new("buffer_delay_percent", "buffer delay", Unit::Percent(1))
-        .metric("buffer_delay_ratio", "Growth of the round trip under load")
+        .metric(metric::BUFFER_DELAY)
         .of(|step| step.buffer_delay_percent.into()),
     Info::new("buffer_delay_ms", "buffer delay", Unit::Milliseconds)
         .of(|step| step.buffer_delay().map(Cell::ms).into()),
@@ -227,7 +227,7 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
     Info::new("rtt_mean_ms", "RTT", Unit::Milliseconds)
         .better(Better::Lower)
         .spread(Spread::Rtt)
-        .metric("rtt_mean_seconds", "Mean round trip")
+        .metric(metric::RTT_MEAN)
         .of(|step| step.rtt_mean.map(Cell::ms).into()),
     Info::new("flows", "connections", Unit::Parts(FLOW)).of(|step| {
         Cell::Parts(step.flows.iter().map(|flow| Part::of(FLOW, CONNECTION, flow)).collect())
