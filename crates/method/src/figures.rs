@@ -6,8 +6,9 @@ use crate::burst::{CBS, DISCOVERY, LINE, POLICING, RATE};
 use crate::path::{BASELINE_RTT, PATH_MTU};
 use crate::rfc2544::{BACK_TO_BACK, FRAME_LOSS, LATENCY, LINE_RATE, RECOVERY, THROUGHPUT};
 use crate::rfc6349::{BOTTLENECK, TCP};
+use crate::y1564::{CONFIGURATION, PERFORMANCE};
 
-static KINDS: [&Kind; 15] = [
+static KINDS: [&Kind; 17] = [
     &PATH_MTU.kind,
     &BASELINE_RTT.kind,
     &BOTTLENECK.kind,
@@ -18,6 +19,8 @@ static KINDS: [&Kind; 15] = [
     &FRAME_LOSS.kind,
     &BACK_TO_BACK.kind,
     &RECOVERY.kind,
+    &CONFIGURATION.kind,
+    &PERFORMANCE.kind,
     &LINE.kind,
     &RATE.kind,
     &DISCOVERY.kind,
@@ -58,7 +61,8 @@ mod tests {
                 | Unit::Word
                 | Unit::Flag
                 | Unit::Part(_)
-                | Unit::Parts(_) => "",
+                | Unit::Parts(_)
+                | Unit::Series => "",
             };
             let is_said = unit.is_empty() || info.field.split('_').any(|word| word == unit);
             assert!(is_said, "{} does not say {unit}", info.field);

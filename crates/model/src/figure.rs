@@ -11,12 +11,14 @@ use core::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 
-use crate::Rate;
+use crate::{Rate, Sample};
 
 mod row;
+mod series;
 mod shown;
 
 pub use row::{Part, Row};
+pub use series::slot;
 pub use shown::{amount, duration, one_way, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
@@ -62,6 +64,8 @@ pub enum Cell {
     List(Vec<Self>),
     Part(Box<Part>),
     Parts(Vec<Part>),
+    /// Read where it is drawn: a row that is read back from a document has none.
+    Series(Vec<Sample>),
 }
 
 impl Cell {
@@ -89,6 +93,11 @@ impl Cell {
     /// A time in milliseconds.
     pub fn ms(time: Duration) -> Self {
         Self::from(time.as_nanos() as f64 / 1e6)
+    }
+
+    /// A time in microseconds.
+    pub fn us(time: Duration) -> Self {
+        Self::from(time.as_nanos() as f64 / 1e3)
     }
 
     /// A time in seconds.
@@ -199,6 +208,8 @@ pub enum Unit {
     Part(&'static [Info]),
     /// No number, but rows of these columns.
     Parts(&'static [Info]),
+    /// No number, but slots of time.
+    Series,
 }
 
 /// Which change of a figure is good.
@@ -309,6 +320,17 @@ impl Info {
         core::iter::once(self.field.into()).chain(ends)
     }
 
+    /// The paths of its fields, those of intervals and of parts among them.
+    fn paths(&self) -> Vec<String> {
+        match self.unit {
+            Unit::Part(columns) => inside(self, ".", columns),
+            Unit::Parts(columns) => inside(self, ".N.", columns),
+            Unit::Series => inside(self, ".N.", series::SLOT),
+            _ if self.is_list => [format!("{}.N", self.field)].into(),
+            _ => self.fields().collect(),
+        }
+    }
+
     /// The fields of the ends of its interval.
     pub fn ends(&self) -> [String; 2] {
         ["at_least", "at_most"].map(|end| format!("{}_{end}", self.field))
@@ -334,15 +356,22 @@ pub const fn infos<S, const N: usize>(columns: &[Column<S>; N]) -> [Info; N] {
 /// The paths of the fields inside of one.
 fn inside(info: &Info, between: &str, columns: &[Info]) -> Vec<String> {
     let path = |field: String| format!("{}{between}{field}", info.field);
-    columns.iter().flat_map(Info::fields).map(path).collect()
+    columns.iter().flat_map(Info::paths).map(path).collect()
 }
 
-/// These columns and one more.
-pub const fn and<const N: usize, const M: usize>(infos: &[Info; N], more: Info) -> [Info; M] {
-    let mut all = [more; M];
+/// These columns and more of them.
+///
+/// # Panics
+/// Where the sum has not as many as both together, in the compiler.
+pub const fn and<const N: usize, const M: usize, const SUM: usize>(
+    infos: &[Info; N],
+    more: &[Info; M],
+) -> [Info; SUM] {
+    assert!(N + M == SUM, "as many as both together");
+    let mut all = [more[0]; SUM];
     let mut place = 0;
-    while place < N {
-        all[place] = infos[place];
+    while place < SUM {
+        all[place] = if place < N { infos[place] } else { more[place - N] };
         place += 1;
     }
     all
@@ -388,6 +417,8 @@ pub enum Shown {
     Limit(&'static str, fn(&Row) -> String, fn(&Row) -> bool),
     /// A figure that is made of several fields.
     Figure(&'static str, fn(&Row) -> String),
+    /// What became of what was asked of a step; no column where nothing was asked of any.
+    Result,
 }
 
 impl Kind {
@@ -399,12 +430,7 @@ impl Kind {
 
     /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
-        self.columns.iter().flat_map(|info| match info.unit {
-            Unit::Part(columns) => inside(info, ".", columns),
-            Unit::Parts(columns) => inside(info, ".N.", columns),
-            _ if info.is_list => [format!("{}.N", info.field)].into(),
-            _ => info.fields().collect(),
-        })
+        self.columns.iter().flat_map(Info::paths)
     }
 }
 
@@ -417,7 +443,15 @@ pub struct Steps<S: 'static> {
 
 impl<S> Steps<S> {
     pub fn row(&'static self, step: &S) -> Row {
-        Row { kind: &self.kind, part: Part::of(self.kind.columns, self.columns, step) }
+        self.row_and(step, Vec::new())
+    }
+
+    /// With the cells of the kind's columns that are not of the step itself.
+    pub fn row_and(&'static self, step: &S, more: Vec<Cell>) -> Row {
+        let mut part = Part::of(self.kind.columns, self.columns, step);
+        part.cells.extend(more);
+        part.cells.resize(self.kind.columns.len(), Cell::Absent);
+        Row { kind: &self.kind, part }
     }
 }
 
@@ -445,6 +479,7 @@ impl Serialize for Cell {
             Self::List(cells) => serializer.collect_seq(cells),
             Self::Part(part) => part.serialize(serializer),
             Self::Parts(parts) => serializer.collect_seq(parts),
+            Self::Series(samples) => serializer.collect_seq(samples.iter().map(slot)),
         }
     }
 }

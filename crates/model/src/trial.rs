@@ -137,6 +137,14 @@ impl fmt::Display for Family {
 }
 
 impl Family {
+    /// In documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ipv4 => "ipv4",
+            Self::Ipv6 => "ipv6",
+        }
+    }
+
     /// The IP header without options or extensions.
     pub const fn ip_header_bytes(self) -> u32 {
         match self {

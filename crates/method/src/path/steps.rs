@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use fp_model::ProbedBy;
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Steps, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Steps, Unit, and, infos};
 
 use super::{BaselineRtt, PathMtu};
 
@@ -13,7 +13,7 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
         name: "path_mtu",
         title: "path MTU",
         main: &["mtu_bytes"],
-        columns: &infos(MTU),
+        columns: &and::<_, 1, 6>(&infos(MTU), &[Info::new("family", "family", Unit::Word)]),
         facts: |row| alloc::vec![("path MTU", path_mtu(row))],
         tables: &[],
     },
@@ -48,7 +48,7 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
         name: "baseline_rtt",
         title: "baseline RTT",
         main: &["rtt_min_ms"],
-        columns: &infos(RTT),
+        columns: &and::<_, 1, 9>(&infos(RTT), &[Info::new("service", "service", Unit::Word)]),
         facts: |row| alloc::vec![("baseline RTT", baseline_rtt(row))],
         tables: &[],
     },

@@ -8,7 +8,7 @@ use fp_model::{Abort, Rate};
 
 use super::offer::{self, Offer};
 use super::plan::{Configuration, Frames, Plan, Service, Traffic};
-use super::report::{Offered, ServiceStep, Step};
+use super::steps::{Offered, ServiceStep, Step};
 use super::{Run, step};
 use crate::tester::REPEATS;
 

@@ -10,7 +10,7 @@ use fp_model::{
 };
 
 use super::availability::{Availability, Second};
-use super::report::{Figures, Ftd, IrSpan, TcpFigures};
+use super::steps::{Figures, Ftd, IrSpan, TcpFigures};
 
 /// With none of n lost, a larger loss ratio than this over n is ruled out with 95 % confidence.
 const RULE_OF_THREE: f64 = 3.0;

@@ -6,7 +6,8 @@ use core::time::Duration;
 use fp_model::{Dscp, Rate};
 
 use super::plan::{Colours, Frames, Service, Tcp};
-use super::report::{Figures, Offered, Shortfall, TcpFigures, Tester};
+use super::shortfall::Shortfall;
+use super::steps::{Figures, Offered, TcpFigures, Tester};
 
 /// A rate is what came through between two instants: at each of them the policer may have had
 /// tokens left that did not make a frame.

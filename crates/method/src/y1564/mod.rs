@@ -14,8 +14,9 @@ mod offer;
 mod performance;
 mod plan;
 mod rates;
-mod report;
+mod shortfall;
 mod step;
+mod steps;
 mod verdict;
 
 use alloc::vec::Vec;
@@ -32,8 +33,10 @@ pub use plan::{
     Colours, Configuration, Criteria, Frames, PERFORMANCE_DEFAULT, Plan, Service, Tcp, Traffic,
 };
 pub use rates::{Profile, eir_step_passes, policing_rate, step_load};
-pub use report::{
-    Figures, Ftd, IrSpan, Measured, Offered, Report, ServiceStep, Shortfall, Step, TcpFigures,
+pub use shortfall::Shortfall;
+pub use steps::{
+    CONFIGURATION, Figures, Ftd, IrSpan, Measured, Offered, PERFORMANCE, Report, ServiceStep, Step,
+    TcpFigures,
 };
 
 use crate::path::{BaselineRtt, UNKNOWN_RTT};

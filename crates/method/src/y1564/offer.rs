@@ -11,7 +11,7 @@ use fp_model::{
 
 use super::plan::{Colours, Configuration, Frames, Plan, Service, Tcp, Traffic};
 use super::rates::{Profile, policing_rate};
-use super::report::Offered;
+use super::steps::Offered;
 use crate::path::settle;
 
 /// For a bucket whose size is not known: as much as its rate brings in this time.

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use fp_model::Abort;
 
-use super::report::{Offered, Step};
+use super::steps::{Offered, Step};
 use super::{Run, offer, step};
 use crate::tester::REPEATS;
 

@@ -10,7 +10,7 @@ use fp_model::{
 
 use super::offer::{self, Offer, Part, Role};
 use super::plan::{Frames, Plan, Service, Tcp, Traffic};
-use super::report::{Figures, Measured, Offered, ServiceStep, Tester};
+use super::steps::{Figures, Measured, Offered, ServiceStep, Tester};
 use super::{figures, judge};
 use crate::stall::{self, Connections};
 use crate::tester::{LOST_PERCENT_MAX, mismatch};

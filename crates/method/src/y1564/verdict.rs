@@ -8,7 +8,8 @@ use core::time::Duration;
 use fp_model::Abort;
 
 use super::plan::{PERFORMANCE_DEFAULT, Plan, Service, Traffic};
-use super::report::{Figures, Ftd, Measured, Report, ServiceStep, Shortfall, Step, Tester};
+use super::shortfall::Shortfall;
+use super::steps::{Figures, Ftd, Measured, Report, ServiceStep, Step, Tester};
 use crate::reason::Code;
 use crate::tester::LOST_PERCENT_MAX;
 use crate::verdict::{Check, Reason, Status, Verdict};

@@ -36,6 +36,17 @@ pub(super) fn place(columns: &[Info], field: &str) -> usize {
     place.unwrap_or_else(|| panic!("there is no field '{field}'"))
 }
 
+impl Cell {
+    /// A row of these columns for each of these.
+    pub fn parts<'a, S: 'a>(
+        infos: &'static [Info],
+        columns: &[Column<S>],
+        parts: impl IntoIterator<Item = &'a S>,
+    ) -> Self {
+        Self::Parts(parts.into_iter().map(|part| Part::of(infos, columns, part)).collect())
+    }
+}
+
 /// # Panics
 /// Each where it has no such field: a misspelling, which the first test that shows it meets.
 impl Part {

@@ -54,6 +54,13 @@ impl Unit {
 
     /// A number alone.
     pub fn shown(self, value: f64) -> String {
+        match self {
+            Self::Percent(_) | Self::Share(_) if value == 0.0 => return "0 %".into(),
+            Self::Seconds | Self::Milliseconds | Self::Microseconds if value == 0.0 => {
+                return "0 s".into();
+            }
+            _ => {}
+        }
         let scale = self.scale(value);
         format!("{}{}", self.digits(value, &scale), ending(&scale))
     }
@@ -67,7 +74,8 @@ impl Unit {
             | Self::Word
             | Self::Flag
             | Self::Part(_)
-            | Self::Parts(_) => grouped(whole(value)),
+            | Self::Parts(_)
+            | Self::Series => grouped(whole(value)),
             Self::Rate | Self::RateOfLayer | Self::Amount => {
                 format!("{:.decimals$}", value.max(0.0) / each)
             }
@@ -93,10 +101,9 @@ impl Unit {
                 0.001.. => scale(1e3, 2, "ms"),
                 _ => scale(1e6, 1, "µs"),
             },
-            Self::Percent(decimals) | Self::Difference(decimals) => {
-                scale(1.0, decimals.into(), "%")
-            }
-            Self::Share(decimals) => scale(0.01, decimals.into(), "%"),
+            Self::Percent(decimals) => scale(1.0, enough(value, decimals), "%"),
+            Self::Difference(decimals) => scale(1.0, decimals.into(), "%"),
+            Self::Share(decimals) => scale(0.01, enough(100.0 * value, decimals), "%"),
             Self::Number(decimals) => scale(1.0, decimals.into(), ""),
             Self::Bytes => scale(1.0, 0, "B"),
             Self::Amount => match value {
@@ -110,7 +117,8 @@ impl Unit {
             | Self::Word
             | Self::Flag
             | Self::Part(_)
-            | Self::Parts(_) => scale(1.0, 0, ""),
+            | Self::Parts(_)
+            | Self::Series => scale(1.0, 0, ""),
         }
     }
 
@@ -133,7 +141,8 @@ impl Unit {
             | Self::Word
             | Self::Flag
             | Self::Part(_)
-            | Self::Parts(_) => 0.0,
+            | Self::Parts(_)
+            | Self::Series => 0.0,
         }
     }
 
@@ -146,6 +155,15 @@ impl Unit {
             _ => 1.0,
         }
     }
+}
+
+/// How many decimals it takes to see that a number is not zero: those that it has by default, or as many as show
+/// two digits of it.
+fn enough(value: f64, decimals: u8) -> usize {
+    let last_digit = (0..decimals).fold(1.0, |digit, _| digit / 10.0);
+    let smaller = core::iter::successors(Some(last_digit), |digit| Some(digit / 10.0));
+    let more = smaller.take_while(|digit| value != 0.0 && value.abs() < digit / 2.0).count();
+    usize::from(decimals) + if more == 0 { 0 } else { more + 1 }
 }
 
 /// Of a number in a unit of time, to a whole nanosecond.
@@ -202,5 +220,11 @@ mod tests {
         assert_eq!(Unit::Bytes.shown(63_712.0), "63,712 B");
         assert_eq!([9_999, 63_712, 2_400_000].map(amount), ["9999 B", "63.71 kB", "2.40 MB"]);
         assert_eq!(Unit::Share(4).shown(0.001), "0.1000 %");
+        let losses = [0.0, 2e-7, 3.4e-4, 0.005, 0.2].map(|percent| Unit::Percent(2).shown(percent));
+        assert_eq!(
+            losses,
+            ["0 %", "0.00000020 %", "0.00034 %", "0.01 %", "0.20 %"],
+            "none is hidden"
+        );
     }
 }

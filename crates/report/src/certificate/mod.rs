@@ -19,10 +19,10 @@ use serde_json::Value;
 
 use crate::build;
 use crate::directions;
-use crate::document::{Block, Cell, Document, Fact, Table, Tone, columns};
+use crate::document::{Block, Cell, Document, Fact, Table, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
-use crate::text::{happened, mark};
+use crate::text::happened;
 use crate::{Labels, Method};
 
 /// The certificate of a stored result. `labels` stand before those of the result.
@@ -148,15 +148,11 @@ fn directions(result: &Value) -> Vec<Fact> {
 /// A table with a row for each of `steps`, and what became of what was asked of them where anything
 /// was.
 fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Option<Block> {
-    judged(made(steps), steps)
-}
-
-/// A table of these steps, with what became of what was asked of them where anything was.
-fn judged(mut whole: Table, steps: &[Fields<'_>]) -> Option<Block> {
+    let mut whole = made(steps);
     if steps.iter().any(|step| step.flag("pass").is_some()) {
         whole.columns.extend(columns(&["result"]));
         for (row, step) in whole.rows.iter_mut().zip(steps) {
-            row.push(status(*step, "–"));
+            row.push(build::result(*step));
         }
     }
     table(whole)
@@ -165,14 +161,7 @@ fn judged(mut whole: Table, steps: &[Fields<'_>]) -> Option<Block> {
 /// The tables of a kind.
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
     let tables = kind.tables.iter().flat_map(|table| build::tables(kind, table, steps));
-    tables.filter_map(|(table, steps)| judged(table, &steps)).collect()
-}
-
-/// Whether a step meets what was asked of it.
-fn status(step: Fields<'_>, unknown: &'static str) -> Cell {
-    let is_met = step.flag("pass");
-    let tone = is_met.map_or(Tone::Neutral, |met| if met { Tone::Good } else { Tone::Bad });
-    Cell::toned(mark(is_met, unknown), tone)
+    tables.map(|(table, _)| Block::Table(table)).collect()
 }
 
 /// The steps of a name.

@@ -3,7 +3,7 @@
 use fp_method::rfc6349::{TCP, THROUGHPUT, WALK};
 use fp_model::figure;
 
-use super::{capital, judged, named};
+use super::{capital, named};
 use crate::build::tables;
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Figure};
@@ -48,7 +48,7 @@ fn add<'a>(
 ) -> Vec<Fields<'a>> {
     let mut shown = Vec::new();
     for (table, steps) in tables(&TCP.kind, table, steps) {
-        blocks.extend(judged(table, &steps));
+        blocks.push(Block::Table(table));
         shown.extend(steps);
     }
     shown

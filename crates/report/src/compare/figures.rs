@@ -40,7 +40,7 @@ const fn figure(
 
 use Better::{Higher, Lower, Neither};
 use Spread::{Nowhere, Rtt, Throughput};
-use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent, Share};
+use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent};
 
 static FLOW: [Info; 5] = [
     figure("rate_bps", "rate received (l4)", Unit::Rate, Higher, Throughput),
@@ -51,14 +51,6 @@ static FLOW: [Info; 5] = [
 ];
 static PROFILE: [Info; 1] =
     [figure("tracking_error_percent", "tracking error", Percent(2), Lower, Nowhere)];
-static SERVICE: [Info; 6] = [
-    figure("ir_bps", "information rate (l2)", Unit::Rate, Higher, Throughput),
-    figure("throughput_bps", "throughput (l4)", Unit::Rate, Higher, Throughput),
-    figure("flr", "frame loss ratio", Share(4), Lower, Nowhere),
-    figure("ftd_ms", "frame transfer delay", Milliseconds, Lower, Nowhere),
-    figure("fdv_ms", "frame delay variation", Milliseconds, Lower, Nowhere),
-    figure("availability_percent", "availability", Percent(3), Higher, Nowhere),
-];
 static DEVICE: [Info; 4] = [
     figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
     figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
@@ -85,7 +77,6 @@ fn of_others(name: &str) -> &'static [Info] {
     match name {
         "flow" => &FLOW,
         "profile" => &PROFILE,
-        "y1564_configuration" | "y1564_performance" => &SERVICE,
         "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
         _ => &[],
@@ -140,8 +131,7 @@ impl Key {
     }
 
     pub(super) fn words(&self) -> String {
-        let name = self.name.trim_start_matches("rfc7640_");
-        let name = name.trim_start_matches("y1564_").replace('_', " ");
+        let name = self.name.trim_start_matches("rfc7640_").replace('_', " ");
         let name = kind(&self.name).map_or(name, |kind| kind.title.to_owned());
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
         let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! The names of the steps of each method's result, and of the fields of these steps.
 
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
-use fp_method::{burst, figures, rfc2544, rfc6349};
+use fp_method::{burst, figures, rfc2544, rfc6349, y1564};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -50,7 +50,7 @@ const fn judged(kind: &Kind) -> StepFields {
 /// The steps that a result of `method` may have.
 pub const fn step_fields(method: Method) -> &'static [StepFields] {
     match method {
-        Method::Flow => &[FLOW_PATH, FLOW, PROFILE],
+        Method::Flow => &[PATH_MTU, FLOW, PROFILE],
         Method::Rfc2544 => &[
             PATH_MTU,
             BASELINE_RTT,
@@ -62,7 +62,7 @@ pub const fn step_fields(method: Method) -> &'static [StepFields] {
             RECOVERY,
         ],
         Method::Rfc6349 => &[PATH_MTU, BASELINE_RTT, BOTTLENECK, TCP],
-        Method::Y1564 => &[SERVICE_RTT, CONFIGURATION, PERFORMANCE],
+        Method::Y1564 => &[BASELINE_RTT, CONFIGURATION, PERFORMANCE],
         Method::Burst => &[PATH_MTU, LINE, CBS, RATE, POLICING, DISCOVERY],
         Method::Rfc7640 => &[BASELINE_RTT, POLICER, QUEUE, SCHEDULER, SHAPER, CAPACITY],
         Method::Stress => &[STRESS],
@@ -93,20 +93,12 @@ const TIMES: &str = "samples min mean p50 p90 p99 p99_9 p99_99 max";
 /// The same rate on each layer.
 const RATES_BY_LAYER: &str = "l1_bps l2_bps l3_bps l4_bps";
 
-/// What became of the frames of a service.
-const FRAMES_OF_A_SERVICE: &str = "\
-    sent_frames received_frames lost_frames out_of_order_frames duplicate_frames ir_bps \
-    ir_min_bps ir_max_bps ulr_l1_bps flr flr_resolution ftd_ms ftd_min_ms ftd_max_ms \
-    ftd_error_ms fdv_ms availability_percent unavailable_s severely_errored_s";
-
 const PATH_MTU: StepFields = of_kind(&MTU.kind);
 const BASELINE_RTT: StepFields = of_kind(&ROUND_TRIP.kind);
 
 const BOTTLENECK: StepFields = of_kind(&rfc6349::BOTTLENECK.kind);
 
-const TCP: StepFields = StepFields { inside: &[("series.N", SLOT)], ..judged(&rfc6349::TCP.kind) };
-
-const FLOW_PATH: StepFields = StepFields { own: "family", ..PATH_MTU };
+const TCP: StepFields = judged(&rfc6349::TCP.kind);
 
 const FLOW: StepFields = StepFields {
     step: "flow",
@@ -148,13 +140,8 @@ const FRAME_LOSS: StepFields = judged(&rfc2544::FRAME_LOSS.kind);
 const BACK_TO_BACK: StepFields = judged(&rfc2544::BACK_TO_BACK.kind);
 const RECOVERY: StepFields = judged(&rfc2544::RECOVERY.kind);
 
-const SERVICE_RTT: StepFields = StepFields { own: "service", ..BASELINE_RTT };
-
-const CONFIGURATION: StepFields =
-    StepFields { step: "y1564_configuration", own: OF_A_SERVICE, inside: IN_A_SERVICE };
-
-const PERFORMANCE: StepFields =
-    StepFields { step: "y1564_performance", own: OF_A_SERVICE, inside: IN_A_SERVICE };
+const CONFIGURATION: StepFields = of_kind(&y1564::CONFIGURATION.kind);
+const PERFORMANCE: StepFields = of_kind(&y1564::PERFORMANCE.kind);
 
 const LINE: StepFields = of_kind(&burst::LINE.kind);
 const CBS: StepFields = of_kind(&burst::CBS.kind);
@@ -252,24 +239,6 @@ const STRESS: StepFields = StepFields {
     ],
 };
 
-/// What a service was offered and what became of it: frames, or connections.
-const OF_A_SERVICE: &str = "\
-    service direction step cir_percent offered_l2_bps pass status tries unsent_percent \
-    tester_drops tester_stall_ms sent_frames received_frames lost_frames out_of_order_frames \
-    duplicate_frames ir_bps ir_min_bps ir_max_bps ulr_l1_bps flr flr_resolution ftd_ms \
-    ftd_min_ms ftd_max_ms ftd_error_ms fdv_ms availability_percent unavailable_s \
-    severely_errored_s connections window_bytes good_bytes retransmitted_bytes throughput_bps \
-    ideal_bps share_percent efficiency_percent rtt_mean_ms";
-
-const IN_A_SERVICE: &[(&str, &str)] = &[
-    ("failures.N", "code text"),
-    ("dscp_received.N", "dscp frames"),
-    ("series.N", SLOT),
-    ("yellow", FRAMES_OF_A_SERVICE),
-    ("yellow.dscp_received.N", "dscp frames"),
-    ("yellow.series.N", SLOT),
-];
-
 /// The search for the longest burst without loss.
 const HUNT: &str = "bsa_bytes is_limit";
 
@@ -284,13 +253,8 @@ mod tests {
     use super::*;
 
     /// The writers of steps, whose keys the names are.
-    const WRITERS: [&str; 5] = [
-        include_str!("flow.rs"),
-        include_str!("rfc6349.rs"),
-        include_str!("rfc7640.rs"),
-        include_str!("stress.rs"),
-        include_str!("y1564.rs"),
-    ];
+    const WRITERS: [&str; 3] =
+        [include_str!("flow.rs"), include_str!("rfc7640.rs"), include_str!("stress.rs")];
 
     fn recordings() -> Vec<PathBuf> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"));
@@ -360,7 +324,9 @@ mod tests {
                 written.flat_map(|path| path.split('.').map(String::from).collect::<Vec<_>>()),
             );
         }
-        for part in named.iter().filter(|part| *part != "N" && !slot.contains(part.as_str())) {
+        // The outcome is added to each step that is judged.
+        let is_elsewhere = |part: &str| ["N", "pass"].contains(&part) || slot.contains(part);
+        for part in named.iter().filter(|part| !is_elsewhere(part)) {
             let quantity = part.trim_end_matches("_at_least").trim_end_matches("_at_most");
             assert!([part, quantity].iter().any(|name| literals.contains(*name)), "{part}");
         }

@@ -6,10 +6,11 @@ use fp_method::flow::{
     Connection, FlowStep, Interval, Limit, PathStep, ProfileStep, RateByLayer, Step,
 };
 use fp_method::path::PATH_MTU;
+use fp_model::figure::slot;
 use fp_model::{DelaySummary, DscpCount, EcnCount};
 use serde_json::{Value, json};
 
-use super::{ms, sample};
+use super::ms;
 
 pub(super) fn step(step: &Step) -> Value {
     match step {
@@ -20,9 +21,7 @@ pub(super) fn step(step: &Step) -> Value {
 }
 
 fn of_path(path: &PathStep) -> Value {
-    let mut step = json!(PATH_MTU.row(&path.mtu));
-    step["family"] = json!(path.family);
-    step
+    json!(PATH_MTU.row_and(&path.mtu, vec![path.family.name().into()]))
 }
 
 fn of_flow(flow: &FlowStep) -> Value {
@@ -65,7 +64,7 @@ fn of_flow(flow: &FlowStep) -> Value {
         "rtt_min_ms": flow.rtt_min.map(ms),
         "link_usage_percent": flow.link_usage_l2_percent,
         "link_usage_l1_percent": flow.link_usage_l1_percent,
-        "series": flow.series.iter().map(sample).collect::<Vec<_>>(),
+        "series": flow.series.iter().map(slot).collect::<Vec<_>>(),
         "connections": flow.connections.iter().map(connection).collect::<Vec<_>>(),
     })
 }

@@ -2,17 +2,16 @@
 
 mod fields;
 mod flow;
-mod rfc6349;
 mod rfc7640;
 mod schema;
 mod stress;
-mod y1564;
 
 use std::time::Duration;
 
 use fp_method::Bounds;
 use fp_method::verdict::{self, Check, Reason};
-use fp_model::{Clocks, Evidence, HostFacts, Sample};
+use fp_model::figure;
+use fp_model::{Clocks, Evidence, HostFacts};
 use serde_json::{Map, Value, json};
 
 pub use fields::{StepFields, step_fields};
@@ -150,8 +149,8 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
     let mut steps: Vec<Value> = match work {
         Work::Flow { report, .. } => report.steps.iter().map(flow::step).collect(),
         Work::Rfc2544 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Rfc6349 { report, .. } => report.steps.iter().map(rfc6349::step).collect(),
-        Work::Y1564 { report, .. } => report.steps.iter().map(y1564::step).collect(),
+        Work::Rfc6349 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
+        Work::Y1564 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Burst { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
         Work::Stress { report, .. } => report.steps.iter().map(stress::step).collect(),
@@ -181,19 +180,6 @@ fn is_met(work: &Work, place: usize) -> Option<bool> {
     }
 }
 
-fn sample(slot: &Sample) -> Value {
-    json!({
-        "t_s": slot.at.as_secs_f64(),
-        "dt_s": slot.lasts.as_secs_f64(),
-        "sent_bytes": slot.sent_bytes,
-        "received_bytes": slot.received_bytes,
-        "retransmitted_bytes": slot.retransmitted_bytes,
-        "rtt_us": slot.rtt.map(|rtt| rtt.as_nanos() as f64 / 1e3),
-        "cwnd_bytes": slot.cwnd_bytes,
-        "active_connections": slot.active_connections,
-    })
-}
-
 fn ms(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e6
 }
@@ -218,7 +204,7 @@ pub fn json_event(event: Event<'_>, since_start: Duration) -> Value {
             "t_s": t_s,
             "flow": flow,
             "direction": direction,
-            "sample": sample(slot),
+            "sample": figure::slot(slot),
         }),
         Event::Testbed(fp_model::Event::Counted { flow, direction, sample }) => json!({
             "event": "sample",

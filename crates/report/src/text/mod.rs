@@ -8,7 +8,6 @@ mod rfc6349;
 mod rfc7640;
 mod sparkline;
 mod stress;
-pub(crate) mod y1564;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -29,10 +28,9 @@ use crate::Work;
 /// What a run found, of a method whose tables the document does not have as the screen does.
 pub(crate) fn body(out: &mut String, work: &Work) {
     match work {
-        Work::Burst { .. } | Work::Rfc2544 { .. } => {}
+        Work::Burst { .. } | Work::Rfc2544 { .. } | Work::Y1564 { .. } => {}
         Work::Flow { plan, report } => flow::body(out, plan, report),
         Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
-        Work::Y1564 { report, .. } => y1564::body(out, report),
         Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
         Work::Stress { report, .. } => stress::body(out, report),
     }

@@ -97,6 +97,7 @@ static TABLE: Table = Table {
         Shown::Field("bursts"),
         Shown::Field("tx_burst_ms"),
         Shown::As("rx_burst_ms", "received in"),
+        Shown::Result,
     ],
     note: |_| {
         "Bursts of the committed burst size, as often as the CIR allows: none may lose a frame. \

@@ -287,8 +287,7 @@ const COLUMNS: &[Column<Discovery>; 22] = &[
     Info::new("contradicting_loads", "loads that contradict each other", Unit::Parts(LOADS)).of(
         |step| match &step.found {
             Discovered::Unknown { contradiction, .. } => {
-                let load = |load| Part::of(LOADS, LOAD, load);
-                Cell::Parts(contradiction.iter().flatten().map(load).collect())
+                Cell::parts(LOADS, LOAD, contradiction.iter().flatten())
             }
             _ => Cell::Absent,
         },

@@ -96,6 +96,7 @@ static TABLE: Table = Table {
         Shown::Field("deviation_percent"),
         Shown::Figure("interval", |row| row.ends("estimated_cbs_bytes")),
         Shown::Field("bursts"),
+        Shown::Result,
     ],
     note: |_| {
         "Bursts of about twice the CBS: what came through says how deep the bucket is. The \

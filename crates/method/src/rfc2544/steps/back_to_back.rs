@@ -148,6 +148,7 @@ static TABLE: Table = Table {
             "" => String::new(),
             reason => format!("not applicable: {reason}"),
         }),
+        Shown::Result,
     ],
     note: |_| String::new(),
 };

@@ -51,7 +51,7 @@ const COLUMNS: &[Column<FrameLoss>; 4] = &[
 ];
 
 static TRIALS: &[Info] =
-    &and::<_, 16>(INFOS, Info::new("percent_of_highest", "of the highest", Unit::Percent(0)));
+    &and::<_, 1, 16>(INFOS, &[Info::new("percent_of_highest", "of the highest", Unit::Percent(0))]);
 
 //= rfc2544 26.3
 /// One row for each length.
@@ -63,6 +63,7 @@ static TABLE: Table = Table {
         Shown::Field("frame_bytes"),
         Shown::Field("highest_fps"),
         Shown::Words("lost at each share of the highest rate", shares),
+        Shown::Result,
     ],
     note: |_| String::new(),
 };

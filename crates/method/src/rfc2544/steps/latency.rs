@@ -91,6 +91,7 @@ static TABLE: Table = Table {
         Shown::Figure("mean", |row| row.one_way("latency_mean_ms", "clock_error_us")),
         Shown::Figure("max", |row| row.one_way("latency_max_ms", "clock_error_us")),
         Shown::Field("repetitions"),
+        Shown::Result,
     ],
     note: |row| match row.word("kind") {
         ONE_WAY => format!(

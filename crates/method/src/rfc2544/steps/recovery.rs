@@ -71,6 +71,7 @@ static TABLE: Table = Table {
             Some(true) => "tester limit".into(),
             Some(false) | None => String::new(),
         }),
+        Shown::Result,
     ],
     note: |_| String::new(),
 };

@@ -105,9 +105,8 @@ const COLUMNS: &[Column<Throughput>; 10] = &[
         };
         Cell::Parts(found.goals.iter().map(goal).collect())
     }),
-    Info::new("trials", "trials", Unit::Parts(TRIALS)).of(|found| {
-        Cell::Parts(found.trials.iter().map(|trial| Part::of(TRIALS, TRIAL, trial)).collect())
-    }),
+    Info::new("trials", "trials", Unit::Parts(TRIALS))
+        .of(|found| Cell::parts(TRIALS, TRIAL, &found.trials)),
 ];
 
 impl Throughput {
@@ -135,6 +134,7 @@ static TABLE: Table = Table {
         Shown::Figure("rate (l1)", |row| row.value("rate_l1_bps")),
         Shown::Field("percent_of_line"),
         Shown::Limit("ended by", ended_by, |row| row.word("limit") == "tester"),
+        Shown::Result,
     ],
     note: |_| String::new(),
 };

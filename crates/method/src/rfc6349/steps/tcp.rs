@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Part, Row, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Cell, Column, Info, Kind, Known, Row, Shown, Spread, Steps, Table, Unit, infos,
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
@@ -158,7 +158,7 @@ pub static TCP: Steps<TcpStep> = Steps {
 
 /// The transfer time ratio and the buffer delay follow from the throughput and the RTT beside what the path
 /// allows: they say nothing of a change that these do not say.
-const COLUMNS: &[Column<TcpStep>; 31] = &[
+const COLUMNS: &[Column<TcpStep>; 32] = &[
     Info::new("direction", "direction", Unit::Word).of(|step| match step.bidirectional {
         true => "bidirectional".into(),
         false => step.direction.name().into(),
@@ -229,9 +229,9 @@ const COLUMNS: &[Column<TcpStep>; 31] = &[
         .spread(Spread::Rtt)
         .metric(metric::RTT_MEAN)
         .of(|step| step.rtt_mean.map(Cell::ms).into()),
-    Info::new("flows", "connections", Unit::Parts(FLOW)).of(|step| {
-        Cell::Parts(step.flows.iter().map(|flow| Part::of(FLOW, CONNECTION, flow)).collect())
-    }),
+    Info::new("flows", "connections", Unit::Parts(FLOW))
+        .of(|step| Cell::parts(FLOW, CONNECTION, &step.flows)),
+    Info::new("series", "course", Unit::Series).of(|step| Cell::Series(step.series.clone())),
 ];
 
 pub static WALK: Table = Table {
@@ -245,6 +245,7 @@ pub static WALK: Table = Table {
         Shown::Field("throughput_bps"),
         Shown::Figure("ideal", |row| row.shown(allowed(row))),
         Shown::Figure("share", |row| row.share("throughput_bps", allowed(row))),
+        Shown::Result,
     ],
     note: |_| {
         "Connections whose windows together are a quarter, half, three quarters and all of what \
@@ -278,6 +279,7 @@ pub static THROUGHPUT: Table = Table {
         Shown::Field("efficiency_percent"),
         Shown::Figure("buffer delay", buffer_delay),
         Shown::Field("rtt_mean_ms"),
+        Shown::Result,
     ],
     note: |_| {
         "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \

@@ -1,0 +1,147 @@
+//! What became of the frames of a service.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::figure::{Better, Cell, Column, Info, Part, Spread, Unit, and, infos};
+use fp_model::{Dscp, Rate, Sample};
+
+use crate::metric;
+use crate::y1564::availability::Availability;
+
+/// What became of the frames of one colour.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    pub sent_frames: u64,
+    pub received_frames: u64,
+    pub out_of_order_frames: Option<u64>,
+    pub duplicate_frames: Option<u64>,
+    /// Layer 2: what was received of the frames sent in the steady time, over that time.
+    pub ir_l2: Rate,
+    /// The slowest and the fastest second or so; `None` where there was no whole one.
+    pub ir_span_l2: Option<IrSpan>,
+    /// The same frames on the line, with preamble and gap.
+    pub ulr_l1: Rate,
+    /// In available time; `None` where nothing was sent in it.
+    pub flr: Option<f64>,
+    /// The lowest loss ratio that so many frames can rule out with 95 % confidence where none of
+    /// them is lost.
+    pub flr_resolution: Option<f64>,
+    pub ftd: Option<Ftd>,
+    /// 99.9th percentile of the delay less its minimum; `None` where delays were not seen one by
+    /// one.
+    pub fdv: Option<Duration>,
+    /// `None` where the test was too short to speak of it.
+    pub availability: Option<Availability>,
+    /// Frames by the code point with which they arrived; none where the receiver cannot see it.
+    pub dscp_received: Vec<(Dscp, u64)>,
+    /// Slots of the steady time.
+    pub series: Vec<Sample>,
+}
+
+impl Figures {
+    pub const fn lost_frames(&self) -> u64 {
+        self.sent_frames.saturating_sub(self.received_frames)
+    }
+}
+
+/// Layer 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IrSpan {
+    pub min: Rate,
+    pub max: Rate,
+}
+
+/// Frame transfer delay, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ftd {
+    pub min: Duration,
+    pub mean: Duration,
+    pub max: Duration,
+    /// How wrong each of them may be, all by the same: what is not known of the two clocks.
+    pub error: Duration,
+}
+
+pub(super) const INFOS: &[Info; 20] = &infos(COLUMNS);
+
+const COLUMNS: &[Column<Figures>; 20] = &[
+    Info::new("sent_frames", "sent", Unit::Count).of(|frames| frames.sent_frames.into()),
+    Info::new("received_frames", "received", Unit::Count)
+        .of(|frames| frames.received_frames.into()),
+    Info::new("lost_frames", "lost", Unit::Count).of(|frames| frames.lost_frames().into()),
+    Info::new("out_of_order_frames", "out of order", Unit::Count)
+        .of(|frames| frames.out_of_order_frames.into()),
+    Info::new("duplicate_frames", "duplicates", Unit::Count)
+        .of(|frames| frames.duplicate_frames.into()),
+    Info::new("ir_bps", "information rate (l2)", Unit::Rate)
+        .better(Better::Higher)
+        .spread(Spread::Throughput)
+        .metric(metric::INFORMATION_RATE_L2)
+        .of(|frames| frames.ir_l2.into()),
+    Info::new("ir_min_bps", "slowest second", Unit::Rate)
+        .of(|frames| frames.ir_span_l2.map(|span| span.min).into()),
+    Info::new("ir_max_bps", "fastest second", Unit::Rate)
+        .of(|frames| frames.ir_span_l2.map(|span| span.max).into()),
+    Info::new("ulr_l1_bps", "ULR (l1)", Unit::Rate).of(|frames| frames.ulr_l1.into()),
+    Info::new("flr", "frame loss ratio", Unit::Share(3))
+        .better(Better::Lower)
+        .metric(metric::FRAME_LOSS)
+        .of(|frames| frames.flr.into()),
+    Info::new("flr_resolution", "loss ratio ruled out", Unit::Share(3))
+        .of(|frames| frames.flr_resolution.into()),
+    Info::new("ftd_ms", "frame transfer delay", Unit::Milliseconds)
+        .better(Better::Lower)
+        .metric(metric::FRAME_DELAY)
+        .of(|frames| frames.ftd.map(|ftd| Cell::ms(ftd.mean)).into()),
+    Info::new("ftd_min_ms", "smallest delay", Unit::Milliseconds)
+        .of(|frames| frames.ftd.map(|ftd| Cell::ms(ftd.min)).into()),
+    Info::new("ftd_max_ms", "largest delay", Unit::Milliseconds)
+        .of(|frames| frames.ftd.map(|ftd| Cell::ms(ftd.max)).into()),
+    Info::new("ftd_error_ms", "error of the delay", Unit::Milliseconds)
+        .of(|frames| frames.ftd.map(|ftd| Cell::ms(ftd.error)).into()),
+    Info::new("fdv_ms", "frame delay variation", Unit::Milliseconds)
+        .better(Better::Lower)
+        .metric(metric::FRAME_DELAY_VARIATION)
+        .of(|frames| frames.fdv.map(Cell::ms).into()),
+    Info::new("availability_percent", "availability", Unit::Percent(3))
+        .better(Better::Higher)
+        .metric(metric::AVAILABILITY)
+        .of(|frames| frames.availability.and_then(|known| known.percent()).into()),
+    Info::new("unavailable_s", "unavailable", Unit::Seconds)
+        .of(|frames| frames.availability.map(|known| known.unavailable_seconds).into()),
+    Info::new("severely_errored_s", "severely errored", Unit::Seconds)
+        .of(|frames| frames.availability.map(|known| known.severely_errored_seconds).into()),
+    Info::new("dscp_received", "DSCP received", Unit::Parts(DSCPS))
+        .of(|frames| Cell::parts(DSCPS, DSCP, &frames.dscp_received)),
+];
+
+static DSCPS: &[Info] = &infos(DSCP);
+const DSCP: &[Column<(Dscp, u64)>; 2] = &[
+    Info::new("dscp", "DSCP", Unit::Count).of(|(dscp, _)| u32::from(dscp.code_point()).into()),
+    Info::new("frames", "frames", Unit::Count).of(|(_, frames)| (*frames).into()),
+];
+
+pub(super) const SERIES: Info = Info::new("series", "course", Unit::Series);
+
+/// Of one colour beside another.
+pub(super) static COLOUR: &[Info] = &and::<_, 1, 21>(INFOS, &[SERIES]);
+
+pub(super) fn colour(frames: &Figures) -> Part {
+    let mut part = Part::of(COLOUR, COLUMNS, frames);
+    part.cells.push(Cell::Series(frames.series.clone()));
+    part
+}
+
+pub(super) fn cells(frames: &Figures) -> Vec<Cell> {
+    COLUMNS.iter().map(|column| (column.of)(frames)).collect()
+}
+
+/// Of a service without frames: the figures that services are compared by are not known of it, the others are none
+/// of its own.
+pub(super) fn no_cells() -> Vec<Cell> {
+    let cell = |info: &Info| match info.better {
+        Better::NotCompared => Cell::Absent,
+        Better::Higher | Better::Lower | Better::Neither => Cell::Unknown,
+    };
+    INFOS.iter().map(cell).collect()
+}

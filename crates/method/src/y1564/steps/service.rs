@@ -1,0 +1,312 @@
+//! One direction of a service in a trial.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use fp_model::figure::{
+    Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and, infos,
+};
+use fp_model::{Direction, Rate};
+
+use super::{Figures, TcpFigures, frames, tcp};
+use crate::verdict::Status;
+use crate::y1564::shortfall::{self, Shortfall};
+
+/// One direction of one service in one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceStep {
+    pub service: String,
+    pub direction: Direction,
+    pub offered: Offered,
+    /// Layer 2, of all colours together, as planned.
+    pub offered_l2: Rate,
+    pub measured: Measured,
+    /// What the tester did to it.
+    pub tester: Tester,
+    /// Trials until one was not spoilt by the tester.
+    pub tries: u32,
+    pub status: Status,
+    /// What of the acceptance criteria was not met.
+    pub shortfalls: Vec<Shortfall>,
+}
+
+/// How far the tester kept to what was planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tester {
+    /// Of the frames planned.
+    pub unsent_percent: f64,
+    /// Lost in the receiving end itself, of all services together.
+    pub dropped_packets: u64,
+    /// The longest that a thread of either end was kept from running.
+    pub longest_stall: Duration,
+}
+
+/// What was offered in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// A share of the CIR.
+    Cir { percent: u32 },
+    /// CIR and EIR.
+    Eir,
+    /// More than CIR and EIR.
+    Policing,
+    /// Bursts of the CBS.
+    Cbs,
+    /// Bursts of the EBS, in a service without colours behind such of the CBS.
+    Ebs,
+}
+
+impl Offered {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cir { .. } => "cir",
+            Self::Eir => "eir",
+            Self::Policing => "policing",
+            Self::Cbs => "cbs",
+            Self::Ebs => "ebs",
+        }
+    }
+}
+
+impl fmt::Display for Offered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cir { percent } => write!(f, "{percent} % of the CIR"),
+            Self::Eir => f.write_str("CIR and EIR"),
+            Self::Policing => f.write_str("policing"),
+            Self::Cbs => f.write_str("CBS bursts"),
+            Self::Ebs => f.write_str("EBS bursts"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measured {
+    Frames {
+        /// Green frames, or all where colours do not count; yellow ones in the EBS step.
+        judged: Figures,
+        /// Yellow frames beside green ones.
+        yellow: Option<Box<Figures>>,
+    },
+    Tcp(TcpFigures),
+}
+
+impl ServiceStep {
+    /// As documents have it, as a step of one of the two kinds.
+    pub(super) fn row(&self, kind: &'static Steps<Self>) -> Row {
+        let cells = match &self.measured {
+            Measured::Frames { judged, .. } => frames::cells(judged),
+            Measured::Tcp(tcp) => frames::no_cells().into_iter().chain(tcp::cells(tcp)).collect(),
+        };
+        kind.row_and(self, cells)
+    }
+}
+
+pub static CONFIGURATION: Steps<ServiceStep> = Steps {
+    kind: Kind {
+        name: "y1564_configuration",
+        title: "configuration",
+        main: MAIN,
+        columns: INFOS,
+        facts: |_| Vec::new(),
+        tables: &[&BY_ITSELF, &YELLOW],
+    },
+    columns: COLUMNS,
+};
+
+pub static PERFORMANCE: Steps<ServiceStep> = Steps {
+    kind: Kind {
+        name: "y1564_performance",
+        title: "performance",
+        main: MAIN,
+        columns: INFOS,
+        facts: |_| Vec::new(),
+        tables: &[&AT_ONCE, &SPANS, &AVAILABILITY, &CONNECTIONS],
+    },
+    columns: COLUMNS,
+};
+
+const MAIN: &[&str] = &["throughput_bps", "ir_bps"];
+
+static INFOS: &[Info] =
+    &and::<_, 9, 43>(&and::<_, 20, 34>(&infos(COLUMNS), frames::INFOS), tcp::INFOS);
+
+const COLUMNS: &[Column<ServiceStep>; 14] = &[
+    Info::new("service", "service", Unit::Word).of(|step| step.service.clone().into()),
+    Info::new("direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
+    Info::new("step", "step", Unit::Word).of(|step| step.offered.name().into()),
+    Info::new("cir_percent", "of the CIR", Unit::Percent(0)).of(|step| match step.offered {
+        Offered::Cir { percent } => percent.into(),
+        Offered::Eir | Offered::Policing | Offered::Cbs | Offered::Ebs => Cell::Unknown,
+    }),
+    Info::new("offered_l2_bps", "offered (l2)", Unit::Rate).of(|step| step.offered_l2.into()),
+    // Unknown where the tester disturbed the step.
+    Info::new("pass", "passed", Unit::Flag).of(|step| step.status.is_met().into()),
+    Info::new("status", "status", Unit::Word).of(|step| step.status.to_string().into()),
+    Info::new("failures", "missed", Unit::Parts(shortfall::INFOS))
+        .of(|step| Cell::parts(shortfall::INFOS, shortfall::COLUMNS, &step.shortfalls)),
+    Info::new("tries", "trials", Unit::Count).of(|step| step.tries.into()),
+    Info::new("unsent_percent", "not sent", Unit::Percent(2))
+        .of(|step| step.tester.unsent_percent.into()),
+    Info::new("tester_drops", "dropped by the tester", Unit::Count)
+        .of(|step| step.tester.dropped_packets.into()),
+    Info::new("tester_stall_ms", "the tester's longest stall", Unit::Milliseconds)
+        .of(|step| Cell::ms(step.tester.longest_stall)),
+    Info::new("yellow", "yellow frames", Unit::Part(frames::COLOUR)).of(|step| {
+        match &step.measured {
+            Measured::Frames { yellow, .. } => {
+                yellow.as_ref().map(|yellow| Cell::Part(Box::new(frames::colour(yellow)))).into()
+            }
+            Measured::Tcp(_) => Cell::Absent,
+        }
+    }),
+    frames::SERIES.of(|step| match &step.measured {
+        Measured::Frames { judged, .. } => Cell::Series(judged.series.clone()),
+        Measured::Tcp(tcp) => Cell::Series(tcp.series.clone()),
+    }),
+];
+
+const OFFERED: Shown = Shown::Field("offered_l2_bps");
+const IR: Shown = Shown::Figure("IR (l2)", |row| match row.number("throughput_bps") {
+    Some(_) => format!("{} l4", row.shown("throughput_bps")),
+    None => row.shown("ir_bps"),
+});
+const FLR: Shown = Shown::As("flr", "FLR");
+const FTD: Shown = Shown::Figure("FTD", |row| row.one_way("ftd_ms", "ftd_error_ms"));
+const FDV: Shown = Shown::As("fdv_ms", "FDV");
+
+static BY_ITSELF: Table = Table {
+    caption: |row| format!("{}, by itself", row.word("service")),
+    shows: |_| true,
+    columns: &[
+        Shown::Words("step", offered),
+        Shown::Field("direction"),
+        OFFERED,
+        IR,
+        FLR,
+        FTD,
+        FDV,
+        Shown::Result,
+    ],
+    note: |_| String::new(),
+};
+
+/// What was offered, as people say it.
+fn offered(row: &Row) -> String {
+    match row.word("step") {
+        "cir" => format!("{} CIR", row.shown("cir_percent")),
+        "eir" => "CIR + EIR".into(),
+        "policing" => "policing".into(),
+        bucket => bucket.to_uppercase(),
+    }
+}
+
+static YELLOW: Table = Table {
+    caption: |row| format!("{}, by itself: yellow frames", row.word("service")),
+    shows: |row| row.part("yellow").is_some(),
+    columns: &[
+        Shown::Words("step", offered),
+        Shown::Field("direction"),
+        Shown::Figure("IR (l2)", |row| of_yellow(row, |yellow| yellow.shown("ir_bps"))),
+        Shown::Figure("FLR", |row| of_yellow(row, |yellow| yellow.shown("flr"))),
+        Shown::Figure("FTD", |row| {
+            of_yellow(row, |yellow| yellow.one_way("ftd_ms", "ftd_error_ms"))
+        }),
+        Shown::Figure("FDV", |row| of_yellow(row, |yellow| yellow.shown("fdv_ms"))),
+    ],
+    note: |_| "Yellow frames, which go beyond the CIR, have no criteria.".into(),
+};
+
+fn of_yellow(row: &Row, text: fn(&Part) -> String) -> String {
+    row.part("yellow").map_or_else(String::new, text)
+}
+
+static AT_ONCE: Table = Table {
+    caption: |_| "All services at once".into(),
+    shows: |_| true,
+    columns: &[
+        Shown::Field("service"),
+        Shown::Field("direction"),
+        OFFERED,
+        IR,
+        FLR,
+        FTD,
+        FDV,
+        Shown::Result,
+    ],
+    note: |_| {
+        "IR: information rate. FLR: frame loss ratio. FTD: frame transfer delay, one way, mean. FDV: frame delay \
+         variation. Loss counts in available time only."
+            .into()
+    },
+};
+
+static SPANS: Table = Table {
+    caption: |_| "All services at once: how far they varied".into(),
+    shows: |row| row.number("ulr_l1_bps").is_some(),
+    columns: &[
+        Shown::Field("service"),
+        Shown::Field("direction"),
+        Shown::Figure("IR (l2)", |row| {
+            format!("{} … {}", row.shown("ir_min_bps"), row.shown("ir_max_bps"))
+        }),
+        Shown::Field("ulr_l1_bps"),
+        Shown::Figure("FTD", delays),
+    ],
+    note: |_| {
+        "IR: the slowest and the fastest second. ULR: utilized line rate, the same frames with preamble and gap. \
+         Delays are known to what the two clocks agree to."
+            .into()
+    },
+};
+
+static AVAILABILITY: Table = Table {
+    caption: |_| "All services at once: availability".into(),
+    shows: |row| row.number("availability_percent").is_some(),
+    columns: &[
+        Shown::Field("service"),
+        Shown::Field("direction"),
+        Shown::As("availability_percent", "available"),
+        Shown::Field("unavailable_s"),
+        Shown::Field("severely_errored_s"),
+    ],
+    note: |_| {
+        "Ten severely errored seconds in a row, with more than half of their frames lost, begin unavailable time."
+            .into()
+    },
+};
+
+/// Of delays that the two clocks do not tell from none, the most that the longest can be.
+fn delays(row: &Row) -> String {
+    let known = |field: &str| row.number(field).map(|known| known.value);
+    let ms = |value: f64| Unit::Milliseconds.shown(value);
+    let ends = known("ftd_min_ms").zip(known("ftd_max_ms")).zip(known("ftd_error_ms"));
+    match ends {
+        Some(((min, max), error)) if min < error => format!("< {}", ms(max + error)),
+        Some(((min, max), error)) => format!("{} … {} ± {}", ms(min), ms(max), ms(error)),
+        None => row.shown("ftd_max_ms"),
+    }
+}
+
+static CONNECTIONS: Table = Table {
+    caption: |_| "All services at once: TCP".into(),
+    shows: |row| row.number("throughput_bps").is_some(),
+    columns: &[
+        Shown::Field("service"),
+        Shown::Field("direction"),
+        Shown::Figure("connections × window", |row| {
+            format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"))
+        }),
+        Shown::Field("throughput_bps"),
+        Shown::Field("ideal_bps"),
+        Shown::Field("share_percent"),
+        Shown::Field("efficiency_percent"),
+        Shown::Field("rtt_mean_ms"),
+    ],
+    note: |_| String::new(),
+};
