@@ -3,16 +3,19 @@
 use fp_model::figure::Kind;
 
 use crate::burst::{CBS, DISCOVERY, LINE, POLICING, RATE};
+use crate::flow::{FLOW, PROFILE};
 use crate::path::{BASELINE_RTT, PATH_MTU};
 use crate::rfc2544::{BACK_TO_BACK, FRAME_LOSS, LATENCY, LINE_RATE, RECOVERY, THROUGHPUT};
 use crate::rfc6349::{BOTTLENECK, TCP};
 use crate::y1564::{CONFIGURATION, PERFORMANCE};
 
-static KINDS: [&Kind; 17] = [
+static KINDS: [&Kind; 19] = [
     &PATH_MTU.kind,
     &BASELINE_RTT.kind,
     &BOTTLENECK.kind,
     &TCP.kind,
+    &FLOW.kind,
+    &PROFILE.kind,
     &LINE_RATE.kind,
     &THROUGHPUT.kind,
     &LATENCY.kind,

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 pub mod burst;
+mod connection;
 pub mod figures;
 pub mod flow;
 pub mod formula;

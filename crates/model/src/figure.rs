@@ -11,13 +11,13 @@ use core::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 
-use crate::{Rate, Sample};
+use crate::{Dscp, Rate, Sample};
 
 mod row;
 mod series;
 mod shown;
 
-pub use row::{Part, Row};
+pub use row::{Part, Row, cells};
 pub use series::slot;
 pub use shown::{amount, duration, one_way, rate};
 
@@ -145,6 +145,12 @@ impl From<Known<f64>> for Cell {
 impl From<Known<Rate>> for Cell {
     fn from(rate: Known<Rate>) -> Self {
         Self::Whole(rate.map(Rate::as_bps))
+    }
+}
+
+impl From<Dscp> for Cell {
+    fn from(dscp: Dscp) -> Self {
+        Self::from(u32::from(dscp.code_point()))
     }
 }
 

@@ -244,6 +244,16 @@ impl Ecn {
             Self::Ce => 3,
         }
     }
+
+    /// In documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotEct => "not_ect",
+            Self::Ect1 => "ect1",
+            Self::Ect0 => "ect0",
+            Self::Ce => "ce",
+        }
+    }
 }
 
 /// Nanoseconds on a monotonic clock: the host's, the emulator's or the simulator's.

@@ -55,13 +55,11 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
 }
 
 /// The figures that stand for steps whose columns are not described, the first that a step knows.
-const FIGURES: [(&str, Unit); 6] = [
+const FIGURES: [(&str, Unit); 4] = [
     ("connections_peak", Unit::Count),
     ("throughput_bps", Unit::Rate),
     ("bsa_bytes", Unit::Bytes),
     ("sr_l2_bps", Unit::Rate),
-    ("rate_bps", Unit::Rate),
-    ("tracking_error_percent", Unit::Percent(2)),
 ];
 
 fn figure(step: Fields<'_>) -> String {

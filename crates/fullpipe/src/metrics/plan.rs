@@ -20,7 +20,7 @@ use super::{encoded, registry};
 /// field is in the metric's unit.
 type FigureOf = (&'static str, Metric, f64);
 
-const FIGURES: [FigureOf; 15] = [
+const FIGURES: [FigureOf; 13] = [
     ("throughput_bps", metric::THROUGHPUT_L4, 1.0),
     (MEASURE, metric::THROUGHPUT_IDEAL_L4, 1.0),
     ("ideal_bps", metric::PATH_IDEAL_L4, 1.0),
@@ -29,8 +29,6 @@ const FIGURES: [FigureOf; 15] = [
     ("rate_l3_bps", metric::RATE_L3, 1.0),
     ("rate_l4_bps", metric::RATE_L4, 1.0),
     ("rtt_mean_ms", metric::RTT_MEAN, 1e-3),
-    ("jitter_us", metric::JITTER, 1e-6),
-    ("loss_percent", metric::LOSS, 1e-2),
     ("efficiency_percent", metric::TCP_EFFICIENCY, 1e-2),
     ("buffer_delay_percent", metric::BUFFER_DELAY, 1e-2),
     ("retransmitted_bytes", metric::RETRANSMITTED, 1.0),

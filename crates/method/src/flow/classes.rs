@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use fp_model::Direction;
 
-use super::report::{FlowStep, Part, Report, Step};
+use super::steps::{FlowStep, Part, Report, Step};
 use crate::reason::Code;
 use crate::verdict::Reason;
 

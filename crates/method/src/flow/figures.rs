@@ -9,7 +9,7 @@ use fp_model::{
 };
 
 use super::plan::{Plan, PlannedFlow};
-use super::report::{Arrived, Carried, Connection, FlowStep, Part, RateByLayer, Transport};
+use super::steps::{Arrived, Carried, Connection, FlowStep, Part, RateByLayer, Transport};
 
 const TCP_OPTIONS_BYTES_MAX: u32 = 40;
 

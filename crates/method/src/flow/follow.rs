@@ -6,8 +6,8 @@ use core::time::Duration;
 use fp_model::{Direction, Rate, Sample};
 
 use super::plan::{Arrivals, Plan, SharedProfile};
-use super::report::{FlowStep, Interval, Limit, ProfileStep};
 use super::resample::{Span, resample};
+use super::steps::{FlowStep, Interval, Limit, ProfileStep};
 use super::sums::spans;
 use crate::tester::LOST_PERCENT_MAX;
 

@@ -7,8 +7,8 @@ mod figures;
 mod follow;
 mod path;
 mod plan;
-mod report;
 mod resample;
+mod steps;
 mod sums;
 mod tester_limits;
 mod verdict;
@@ -19,11 +19,11 @@ use fp_model::{Abort, FlowSpec, Observation, Testbed, Trial};
 
 pub use path::{Path, PathAsk, PathStep, look};
 pub use plan::{Arrivals, Criteria, Lines, Plan, PlannedFlow, SharedProfile};
-pub use report::{
-    Carried, Connection, FlowStep, Interval, Limit, Part, ProfileStep, RateByLayer, Report, Step,
-    Transport,
-};
 pub use resample::resample;
+pub use steps::{
+    Carried, Connection, FLOW, FlowStep, Interval, Limit, PROFILE, Part, ProfileStep, RateByLayer,
+    Report, Step, Transport,
+};
 pub use verdict::is_met;
 
 use crate::sanity::SanityChecked;

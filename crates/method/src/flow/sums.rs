@@ -9,8 +9,8 @@ use fp_model::{Direction, DscpCount, EcnCount, Rate, Sample};
 
 use super::figures::{mean, with_usage};
 use super::plan::Plan;
-use super::report::{Arrived, Carried, FlowStep, Part, RateByLayer, Transport};
 use super::resample::{Span, resample};
+use super::steps::{Arrived, Carried, FlowStep, Part, RateByLayer, Transport};
 
 /// The classes of each direction in the order of the plan, then a direction's sum where it has more
 /// than one flow.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use fp_model::{Direction, FlowReport, FramesReport, Load, Observation, Pace, Rate};
 
 use super::plan::{Plan, PlannedFlow};
-use super::report::{FlowStep, Part, Report, Step, Transport};
+use super::steps::{FlowStep, Part, Report, Step, Transport};
 use crate::stall::{self, Connections};
 
 /// What of the tester's trouble can have changed a figure.

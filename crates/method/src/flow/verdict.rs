@@ -14,7 +14,7 @@ use fp_model::{
 use super::classes;
 use super::path::PathStep;
 use super::plan::{Criteria, Plan, PlannedFlow};
-use super::report::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
+use super::steps::{FlowStep, Limit, Part, ProfileStep, Report, Step, Transport};
 use super::tester_limits::TesterLimits;
 use crate::infer::train::CLOCKS_APART;
 use crate::path::PathMtu;

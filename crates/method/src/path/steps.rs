@@ -40,7 +40,12 @@ fn path_mtu(row: &Row) -> String {
     } else {
         ""
     };
-    format!("{} bytes{by}{hole}", row.grouped("mtu_bytes"))
+    let family = match row.word("family") {
+        "ipv4" => " over IPv4",
+        "ipv6" => " over IPv6",
+        _ => "",
+    };
+    format!("{} bytes{family}{by}{hole}", row.grouped("mtu_bytes"))
 }
 
 pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {

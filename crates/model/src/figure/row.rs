@@ -36,6 +36,11 @@ pub(super) fn place(columns: &[Info], field: &str) -> usize {
     place.unwrap_or_else(|| panic!("there is no field '{field}'"))
 }
 
+/// What a step, or a part of one, has in these columns.
+pub fn cells<S>(columns: &[Column<S>], part: &S) -> impl Iterator<Item = Cell> {
+    columns.iter().map(|column| (column.of)(part))
+}
+
 impl Cell {
     /// A row of these columns for each of these.
     pub fn parts<'a, S: 'a>(
@@ -51,7 +56,7 @@ impl Cell {
 /// Each where it has no such field: a misspelling, which the first test that shows it meets.
 impl Part {
     pub fn of<S>(infos: &'static [Info], columns: &[Column<S>], part: &S) -> Self {
-        Self { columns: infos, cells: columns.iter().map(|column| (column.of)(part)).collect() }
+        Self { columns: infos, cells: cells(columns, part).collect() }
     }
 
     fn place(&self, field: &str) -> usize {

@@ -145,19 +145,6 @@ fn directions(result: &Value) -> Vec<Fact> {
     directions::of(result).into_iter().map(fact).collect()
 }
 
-/// A table with a row for each of `steps`, and what became of what was asked of them where anything
-/// was.
-fn of_steps(steps: &[Fields<'_>], made: impl Fn(&[Fields<'_>]) -> Table) -> Option<Block> {
-    let mut whole = made(steps);
-    if steps.iter().any(|step| step.flag("pass").is_some()) {
-        whole.columns.extend(columns(&["result"]));
-        for (row, step) in whole.rows.iter_mut().zip(steps) {
-            row.push(build::result(*step));
-        }
-    }
-    table(whole)
-}
-
 /// The tables of a kind.
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
     let tables = kind.tables.iter().flat_map(|table| build::tables(kind, table, steps));

@@ -42,6 +42,7 @@ pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
         ),
         drawing,
         is_wide: true,
+        plain: String::new(),
     })
 }
 

@@ -91,6 +91,7 @@ fn figure(direction: &str, buckets: &[Bucket], tolerance_percent: f64) -> Option
         ),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }
 

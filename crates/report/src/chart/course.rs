@@ -51,6 +51,7 @@ pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) ->
         alternative: alternative(name, &slots, is_tcp),
         drawing,
         is_wide: width >= WHOLE,
+        plain: String::new(),
     })
 }
 

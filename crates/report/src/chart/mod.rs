@@ -5,6 +5,7 @@ pub(crate) mod buckets;
 pub(crate) mod course;
 pub(crate) mod overlay;
 mod pairs;
+mod plain;
 pub(crate) mod profile;
 pub(crate) mod rates;
 pub(crate) mod scale;

@@ -83,5 +83,6 @@ fn figure(name: &str, layer: &str, first: &[Slot], second: &[Slot]) -> Option<Fi
         ),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }

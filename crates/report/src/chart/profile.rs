@@ -1,5 +1,6 @@
 //! A rate profile: what was asked for, what was sent and what came through.
 
+use super::plain::{Axes, Bar, COLUMNS, bars};
 use super::scale::Scale;
 use super::{Key, Panel, WHOLE, legend, rate_unit};
 use crate::document::Figure;
@@ -54,7 +55,34 @@ pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
         caption: name,
         drawing,
         is_wide: true,
+        plain: plain(&all, until_s),
     })
+}
+
+/// As many bars as there are intervals, or as fit; a few are wide.
+fn plain(intervals: &[Fields<'_>], until_s: f64) -> String {
+    let count = intervals.len().min(COLUMNS);
+    let wide = if count * 2 <= COLUMNS { COLUMNS / count } else { 1 };
+    let bar = |place: usize| {
+        let from = place * intervals.len() / count;
+        let until = ((place + 1) * intervals.len() / count).max(from + 1);
+        let part = &intervals[from..until];
+        let mean = |field| {
+            let mbps =
+                part.iter().filter_map(|interval| interval.number(field)).map(|bps| bps / 1e6);
+            mbps.sum::<f64>() / part.len() as f64
+        };
+        Bar { reached: mean("received_bps"), wanted: mean("target_bps") }
+    };
+    let all: Vec<Bar> = (0..count).flat_map(|place| vec![bar(place); wide]).collect();
+    let axes = Axes {
+        unit: "Mbit/s",
+        shown: |mbps| format!("{mbps:.1}"),
+        from_s: intervals[0].number("t_s").unwrap_or_default(),
+        until_s,
+        key: "# received   . asked for and not received   (l4)",
+    };
+    bars(&all, &axes)
 }
 
 /// In the middle of its time.

@@ -70,6 +70,7 @@ fn throughput_of(way: &str, steps: &[Fields<'_>]) -> Option<Figure> {
         alternative: format!("Throughput by frame length, {way}: {}.", told.join("; ")),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }
 
@@ -132,6 +133,7 @@ fn loss_of(way: &str, steps: &[Fields<'_>]) -> Option<Figure> {
         ),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }
 

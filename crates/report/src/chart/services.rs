@@ -53,5 +53,6 @@ fn figure(direction: &str, services: &[Pair]) -> Option<Figure> {
         alternative: format!("Information rate, {direction}: {told}."),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }

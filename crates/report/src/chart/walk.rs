@@ -42,6 +42,7 @@ pub(crate) fn figure(direction: &str, steps: &[Fields<'_>]) -> Option<Figure> {
         alternative: format!("Window walk, {direction}: {told}."),
         drawing,
         is_wide: false,
+        plain: String::new(),
     })
 }
 

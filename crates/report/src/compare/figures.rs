@@ -5,14 +5,40 @@ use fp_model::figure::{Better, Info, Known, Spread, Unit};
 
 use crate::stored::fields::Fields;
 
+/// A figure that is compared: a column of a kind, or one of a row inside of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    inside: Option<&'static Info>,
+    pub(super) info: &'static Info,
+}
+
+impl Compared {
+    /// Where documents have it.
+    pub(super) fn path(&self) -> String {
+        let outer = self.inside.map(|outer| format!("{}.", outer.field)).unwrap_or_default();
+        format!("{outer}{}", self.info.field)
+    }
+
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        let outer = self.inside.map(|outer| format!("{}: ", outer.name)).unwrap_or_default();
+        format!("{outer}{}", self.info.name)
+    }
+}
+
 /// A figure of this step; a rate of another layer than that of the step `beside` is converted to its layer.
-pub(super) fn measured(figure: &Info, step: Fields<'_>, beside: Fields<'_>) -> Option<Known<f64>> {
-    let (step_of, field) = match figure.field.split_once('.') {
+pub(super) fn measured(
+    figure: Compared,
+    step: Fields<'_>,
+    beside: Fields<'_>,
+) -> Option<Known<f64>> {
+    let path = figure.path();
+    let (step_of, field) = match path.split_once('.') {
         Some((outer, inner)) => (step.inside(outer), inner),
-        None => (step, figure.field),
+        None => (step, path.as_str()),
     };
     let value = step_of.number(field)?;
-    let scale = if figure.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
+    let scale = if figure.info.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
     let bound = |ending: &str| step_of.number(&format!("{field}_{ending}"));
     let (at_least, at_most) = (bound("at_least"), bound("at_most"));
     Some(Known { value, at_least, at_most }.map(|number| scale * number))
@@ -39,18 +65,9 @@ const fn figure(
 }
 
 use Better::{Higher, Lower, Neither};
-use Spread::{Nowhere, Rtt, Throughput};
-use Unit::{Bytes, Count, Microseconds, Milliseconds, Percent};
+use Spread::Nowhere;
+use Unit::{Bytes, Count, Microseconds, Percent};
 
-static FLOW: [Info; 5] = [
-    figure("rate_bps", "rate received (l4)", Unit::Rate, Higher, Throughput),
-    figure("loss_percent", "lost", Percent(3), Lower, Nowhere),
-    figure("jitter_us", "jitter", Microseconds, Lower, Nowhere),
-    figure("one_way_delay.mean_us", "delay one way", Microseconds, Lower, Nowhere),
-    figure("rtt_mean_ms", "RTT", Milliseconds, Lower, Rtt),
-];
-static PROFILE: [Info; 1] =
-    [figure("tracking_error_percent", "tracking error", Percent(2), Lower, Nowhere)];
 static DEVICE: [Info; 4] = [
     figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
     figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
@@ -67,16 +84,19 @@ static STRESS: [Info; 5] = [
 ];
 
 /// Of steps of this name; of others nothing is compared.
-pub(super) fn of(name: &str) -> impl Iterator<Item = &'static Info> {
+pub(super) fn of(name: &str) -> impl Iterator<Item = Compared> {
     let columns = kind(name).map_or_else(|| of_others(name), |kind| kind.columns);
-    columns.iter().filter(|info| info.better != Better::NotCompared)
+    let all = columns.iter().flat_map(|info| {
+        let part = if let Unit::Part(columns) = info.unit { columns } else { &[] };
+        let inside = part.iter().map(|part| Compared { inside: Some(info), info: part });
+        std::iter::once(Compared { inside: None, info }).chain(inside)
+    });
+    all.filter(|figure| figure.info.better != Better::NotCompared)
 }
 
 /// Of kinds whose columns are not described.
 fn of_others(name: &str) -> &'static [Info] {
     match name {
-        "flow" => &FLOW,
-        "profile" => &PROFILE,
         "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
         _ => &[],

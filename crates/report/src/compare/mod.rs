@@ -10,13 +10,13 @@ mod plans;
 
 use std::collections::BTreeMap;
 
-use fp_model::figure::{Better, Info, Known};
+use fp_model::figure::{Better, Known};
 use serde_json::{Value, json};
 
 use crate::document::Document;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
-use figures::Key;
+use figures::{Compared, Key};
 use noise::{Both, Ground, Noise};
 
 const SCHEMA: &str = "fullpipe.comparison/1";
@@ -48,7 +48,7 @@ pub enum CompareError {
 #[derive(Clone, Debug)]
 struct Row {
     key: Key,
-    figure: &'static Info,
+    figure: Compared,
     first: Known<f64>,
     second: Known<f64>,
     noise: Option<Noise>,
@@ -86,14 +86,14 @@ impl Judgement {
 
 impl Row {
     fn judgement(&self) -> Judgement {
-        let (unit, first, second) = (self.figure.unit, self.first.value, self.second.value);
+        let (unit, first, second) = (self.figure.info.unit, self.first.value, self.second.value);
         let is_negligible = (second - first).abs() <= unit.negligible(first);
         if is_negligible || unit.shown(first) == unit.shown(second) {
             return Judgement::Same;
         }
         let Some(noise) = &self.noise else { return Judgement::Unknown };
         let grew = second > first;
-        match (noise.is_beyond(first, second), self.figure.better) {
+        match (noise.is_beyond(first, second), self.figure.info.better) {
             (false, _) => Judgement::Within,
             (true, Better::Neither | Better::NotCompared) => Judgement::Changed,
             (true, Better::Higher) if grew => Judgement::Better,
@@ -132,7 +132,7 @@ pub fn compare<'a>(
             let again: Vec<f64> =
                 repeats.iter().filter_map(again).map(|repeat| repeat.value).collect();
             let both = Both { steps: [*other, *step], values: [first, second] };
-            let noise = noise::of(figure, both, &again);
+            let noise = noise::of(figure.info, both, &again);
             rows.push(Row { key: key.clone(), figure, first, second, noise });
         }
     }
@@ -180,7 +180,7 @@ impl Comparison<'_> {
         let row = |row: &Row| {
             json!({
                 "step": row.key.words(),
-                "figure": row.figure.field,
+                "figure": row.figure.path(),
                 "first": row.first.value,
                 "second": row.second.value,
                 "noise": row.noise.as_ref().and_then(Noise::margin),
@@ -241,7 +241,7 @@ mod tests {
 
     fn judged(first: &Stored, second: &Stored, others: &[Stored]) -> Vec<(String, Judgement)> {
         let comparison = compare(first, second, others).unwrap();
-        let row = |row: &Row| (row.figure.field.to_owned(), row.judgement());
+        let row = |row: &Row| (row.figure.path(), row.judgement());
         comparison.rows.iter().map(row).collect()
     }
 

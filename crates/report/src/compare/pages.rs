@@ -145,7 +145,7 @@ fn figures(caption: &str, rows: &[&Row]) -> Table {
 }
 
 fn cells(row: &Row) -> Vec<Cell> {
-    let unit = row.figure.unit;
+    let unit = row.figure.info.unit;
     let difference = if row.first.value == 0.0 {
         crate::text::unknown()
     } else {
@@ -167,7 +167,7 @@ fn cells(row: &Row) -> Vec<Cell> {
     };
     let texts = [
         row.key.words(),
-        row.figure.name.to_owned(),
+        row.figure.name(),
         unit.within(row.first),
         unit.within(row.second),
         difference,

@@ -232,8 +232,13 @@ mod tests {
     fn document(text: &str) -> Document {
         let mut drawing = Drawing::new(10.0, 10.0);
         drawing.word((1.0, 2.0), text, 7.0, Anchor::End, Ink::Black);
-        let figure =
-            Figure { caption: text.into(), alternative: text.into(), drawing, is_wide: false };
+        let figure = Figure {
+            caption: text.into(),
+            alternative: text.into(),
+            drawing,
+            is_wide: false,
+            plain: String::new(),
+        };
         let table = Table {
             caption: text.into(),
             columns: columns(&["name", ">figure"]),

@@ -130,6 +130,9 @@ pub struct Figure {
     pub drawing: Drawing,
     /// It takes the whole width.
     pub is_wide: bool,
+    /// The same in plain characters, line by line; empty where those cannot show it.
+    #[serde(skip)]
+    pub plain: String,
 }
 
 impl Table {

@@ -1,7 +1,7 @@
 //! A document as plain text for a terminal, and as Markdown for a ticket: the same rows of the same
 //! cells.
 
-use super::{Banner, Block, Document, Fact, Side, Table};
+use super::{Banner, Block, Document, Fact, Figure, Side, Table};
 use crate::text::{folded, line};
 
 /// How wide a table may be where nobody knows how wide the terminal is.
@@ -33,8 +33,11 @@ fn title(document: &Document) -> String {
 
 /// Without its drawings.
 pub(crate) fn plain_blocks(out: &mut String, blocks: &[Block], columns: Option<usize>) {
-    let is_text = |block: &&Block| !matches!(block, Block::Figures(_));
-    for (place, block) in blocks.iter().filter(is_text).enumerate() {
+    let is_plain = |block: &&Block| match block {
+        Block::Figures(figures) => figures.iter().any(|figure| !figure.plain.is_empty()),
+        _ => true,
+    };
+    for (place, block) in blocks.iter().filter(is_plain).enumerate() {
         if place > 0 {
             out.push('\n');
         }
@@ -65,7 +68,10 @@ fn plain_block(out: &mut String, block: &Block, columns: usize) {
             table.note.iter().for_each(|note| line(out, &format!("{BLANKS}{note}")));
         }
         Block::Figures(figures) => {
-            figures.iter().for_each(|figure| line(out, &figure.alternative));
+            for Figure { caption, alternative, plain, .. } in figures {
+                line(out, if plain.is_empty() { alternative } else { caption });
+                out.push_str(plain);
+            }
         }
         Block::Signatures(_) => {}
     }

@@ -1,7 +1,7 @@
 //! The names of the steps of each method's result, and of the fields of these steps.
 
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
-use fp_method::{burst, figures, rfc2544, rfc6349, y1564};
+use fp_method::{burst, figures, flow, rfc2544, rfc6349, y1564};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -69,10 +69,6 @@ pub const fn step_fields(method: Method) -> &'static [StepFields] {
     }
 }
 
-/// A slot of a series.
-const SLOT: &str =
-    "t_s dt_s sent_bytes received_bytes retransmitted_bytes rtt_us cwnd_bytes active_connections";
-
 /// What became of bursts without connections.
 const STATELESS: &str = "\
     burst_bytes interval_ms runs bursts whole_bursts rx_burst_bytes_mean frames_sent \
@@ -90,9 +86,6 @@ const STATEFUL: &str = "\
 /// The distribution of a time.
 const TIMES: &str = "samples min mean p50 p90 p99 p99_9 p99_99 max";
 
-/// The same rate on each layer.
-const RATES_BY_LAYER: &str = "l1_bps l2_bps l3_bps l4_bps";
-
 const PATH_MTU: StepFields = of_kind(&MTU.kind);
 const BASELINE_RTT: StepFields = of_kind(&ROUND_TRIP.kind);
 
@@ -100,38 +93,8 @@ const BOTTLENECK: StepFields = of_kind(&rfc6349::BOTTLENECK.kind);
 
 const TCP: StepFields = judged(&rfc6349::TCP.kind);
 
-const FLOW: StepFields = StepFields {
-    step: "flow",
-    own: "pass flow part class transport engine family direction streams dscp_sent dscp_received \
-        ecn_sent payload_bytes sent_payload_bytes rate_bps layer packets sent_packets pps \
-        unsent lost loss_percent out_of_order duplicates corrupt conserved jitter_us \
-        jitter_mean_us retransmitted_bytes rtt_mean_ms rtt_min_ms link_usage_percent \
-        link_usage_l1_percent",
-    inside: &[
-        ("dscp_received_packets.N", "dscp packets"),
-        ("ecn_received_packets.N", "ecn packets"),
-        ("received_rates", RATES_BY_LAYER),
-        ("sent_rates", RATES_BY_LAYER),
-        ("one_way_delay", "min_us mean_us p50_us p99_us p99_9_us max_us error_us samples"),
-        ("series.N", SLOT),
-        (
-            "connections.N",
-            "good_bytes transmitted_bytes retransmitted_bytes throughput_bps rtt_mean_ms \
-        rtt_min_ms sent_segments received_segments dscp_received window_effective_bytes mss_bytes \
-        congestion_control receive_window_limited_s send_buffer_limited_s busy_s",
-        ),
-    ],
-};
-
-const PROFILE: StepFields = StepFields {
-    step: "profile",
-    own: "profile direction streams layer delay_ms tracking_error_percent \
-        sent_tracking_error_percent",
-    inside: &[
-        ("limit", "kind limit_bps from_s window_bps"),
-        ("intervals.N", "t_s dt_s target_bps sent_bps received_bps"),
-    ],
-};
+const FLOW: StepFields = judged(&flow::FLOW.kind);
+const PROFILE: StepFields = of_kind(&flow::PROFILE.kind);
 
 const LINE_RATE: StepFields = of_kind(&rfc2544::LINE_RATE.kind);
 const THROUGHPUT: StepFields = judged(&rfc2544::THROUGHPUT.kind);
@@ -253,8 +216,7 @@ mod tests {
     use super::*;
 
     /// The writers of steps, whose keys the names are.
-    const WRITERS: [&str; 3] =
-        [include_str!("flow.rs"), include_str!("rfc7640.rs"), include_str!("stress.rs")];
+    const WRITERS: [&str; 2] = [include_str!("rfc7640.rs"), include_str!("stress.rs")];
 
     fn recordings() -> Vec<PathBuf> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"));
@@ -313,7 +275,6 @@ mod tests {
     fn the_names_are_the_keys_that_the_writers_write() {
         let quoted = |source: &'static str| source.split('"').skip(1).step_by(2);
         let literals: BTreeSet<&str> = WRITERS.into_iter().flat_map(quoted).collect();
-        let slot: BTreeSet<&str> = SLOT.split_whitespace().collect();
         let mut named = BTreeSet::from([String::from("name")]);
         for step in Method::ALL.into_iter().flat_map(step_fields) {
             let columns: BTreeSet<String> =
@@ -325,8 +286,7 @@ mod tests {
             );
         }
         // The outcome is added to each step that is judged.
-        let is_elsewhere = |part: &str| ["N", "pass"].contains(&part) || slot.contains(part);
-        for part in named.iter().filter(|part| !is_elsewhere(part)) {
+        for part in named.iter().filter(|part| !["N", "pass"].contains(&part.as_str())) {
             let quantity = part.trim_end_matches("_at_least").trim_end_matches("_at_most");
             assert!([part, quantity].iter().any(|name| literals.contains(*name)), "{part}");
         }

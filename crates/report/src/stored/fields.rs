@@ -7,7 +7,7 @@ use fp_method::rounded;
 use fp_model::Rate;
 use serde_json::Value;
 
-use crate::text::{duration, grouped, one_way, rate, rate_within, unknown};
+use crate::text::{duration, grouped, rate, rate_within, unknown};
 
 /// The fields of one object; what is `null` or not there is shown as unknown.
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +67,6 @@ impl<'a> Fields<'a> {
     /// Of a field in microseconds.
     pub(crate) fn microseconds(self, field: &str) -> String {
         self.time(field, 1e3)
-    }
-
-    /// A one-way delay by two clocks that agree to `error`; both fields end in `_ms` or `_us`.
-    pub(crate) fn one_way(self, field: &str, error: &str) -> String {
-        let span = |field: &str| self.span(field, if field.ends_with("_us") { 1e3 } else { 1e6 });
-        let error = span(error).unwrap_or_default();
-        span(field).map_or_else(unknown, |delay| one_way(delay, error))
     }
 
     fn time(self, field: &str, nanos_each: f64) -> String {

@@ -1,6 +1,5 @@
 //! What a run found as text, method by method, and the lines while it runs.
 
-pub(crate) mod flow;
 mod live;
 mod path;
 mod plot;
@@ -14,8 +13,8 @@ use std::time::Duration;
 
 use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
+pub(crate) use fp_model::figure::amount;
 use fp_model::figure::{Known, Unit};
-pub(crate) use fp_model::figure::{amount, one_way};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
@@ -28,8 +27,7 @@ use crate::Work;
 /// What a run found, of a method whose tables the document does not have as the screen does.
 pub(crate) fn body(out: &mut String, work: &Work) {
     match work {
-        Work::Burst { .. } | Work::Rfc2544 { .. } | Work::Y1564 { .. } => {}
-        Work::Flow { plan, report } => flow::body(out, plan, report),
+        Work::Burst { .. } | Work::Flow { .. } | Work::Rfc2544 { .. } | Work::Y1564 { .. } => {}
         Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
         Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
         Work::Stress { report, .. } => stress::body(out, report),

@@ -9,7 +9,8 @@ pub(crate) fn text(pdf: &[u8]) -> String {
     let streams = streams(pdf);
     let maps: Vec<BTreeMap<u16, char>> =
         streams.iter().filter(|stream| has(stream, b"begincmap")).map(|map| letters(map)).collect();
-    let [regular, bold] = maps.as_slice() else { panic!("{} faces", maps.len()) };
+    // The third is there where a letter is in neither.
+    let [regular, bold, symbols @ ..] = maps.as_slice() else { panic!("{} faces", maps.len()) };
     let mut words = Vec::new();
     for page in streams.iter().filter(|stream| has(stream, b" Tf")) {
         let mut face = regular;
@@ -19,6 +20,8 @@ pub(crate) fn text(pdf: &[u8]) -> String {
                 face = regular;
             } else if page[at..].starts_with(b"/B ") {
                 face = bold;
+            } else if page[at..].starts_with(b"/S ") {
+                face = &symbols[0];
             } else if page[at] == b'(' || (page[at] == b'<' && page.get(at + 1) != Some(&b'<')) {
                 let (bytes, end) = string(page, at);
                 let number = |pair: &[u8]| u16::from_be_bytes([pair[0], pair[1]]);

@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Row, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Cell, Column, Info, Kind, Known, Row, Shown, Spread, Steps, Table, Unit, and, infos,
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
 use crate::formula::metrics;
-use crate::metric;
 use crate::rfc6349::steady::Settled;
+use crate::{connection, metric};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -229,8 +229,10 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
         .spread(Spread::Rtt)
         .metric(metric::RTT_MEAN)
         .of(|step| step.rtt_mean.map(Cell::ms).into()),
-    Info::new("flows", "connections", Unit::Parts(FLOW))
-        .of(|step| Cell::parts(FLOW, CONNECTION, &step.flows)),
+    Info::new("flows", "connections", Unit::Parts(FLOW)).of(|step| {
+        let part = |flow: &Connection| connection::part(FLOW, &flow.report, (CONNECTION, flow));
+        Cell::Parts(step.flows.iter().map(part).collect())
+    }),
     Info::new("series", "course", Unit::Series).of(|step| Cell::Series(step.series.clone())),
 ];
 
@@ -300,13 +302,7 @@ fn buffer_delay(row: &Row) -> String {
     delay.trim_end().into()
 }
 
-//= rfc6349 5.1
-const CONNECTION: &[Column<Connection>; 15] = &[
-    Info::new("good_bytes", "payload", Unit::Bytes).of(|flow| flow.report.good_bytes.into()),
-    Info::new("transmitted_bytes", "transmitted", Unit::Bytes)
-        .of(|flow| flow.report.transmitted_bytes.into()),
-    Info::new("retransmitted_bytes", "retransmitted", Unit::Bytes)
-        .of(|flow| flow.report.retransmitted_bytes.into()),
+const CONNECTION: &[Column<Connection>; 4] = &[
     Info::new("throughput_bps", "throughput (l4)", Unit::Rate).of(|flow| flow.throughput_l4.into()),
     Info::new("transfer_time_ratio", "transfer time ratio", Unit::Number(3))
         .of(|flow| flow.transfer_time_ratio.into()),
@@ -314,20 +310,6 @@ const CONNECTION: &[Column<Connection>; 15] = &[
         .of(|flow| flow.efficiency_percent.into()),
     Info::new("buffer_delay_percent", "buffer delay", Unit::Percent(1))
         .of(|flow| flow.buffer_delay_percent.into()),
-    Info::new("rtt_mean_ms", "RTT", Unit::Milliseconds)
-        .of(|flow| flow.report.rtt_mean.map(Cell::ms).into()),
-    Info::new("rtt_min_ms", "smallest RTT", Unit::Milliseconds)
-        .of(|flow| flow.report.rtt_min.map(Cell::ms).into()),
-    Info::new("window_effective_bytes", "window given", Unit::Bytes)
-        .of(|flow| flow.report.window_effective_bytes.into()),
-    Info::new("mss_bytes", "MSS", Unit::Bytes).of(|flow| flow.report.segment_bytes.into()),
-    Info::new("congestion_control", "control", Unit::Word)
-        .of(|flow| flow.report.congestion_control.clone().into()),
-    Info::new("receive_window_limited_s", "limited by the window", Unit::Seconds)
-        .of(|flow| flow.report.receive_window_limited.map(Cell::s).into()),
-    Info::new("send_buffer_limited_s", "limited by the send buffer", Unit::Seconds)
-        .of(|flow| flow.report.send_buffer_limited.map(Cell::s).into()),
-    Info::new("busy_s", "busy", Unit::Seconds).of(|flow| flow.report.busy.map(Cell::s).into()),
 ];
 
-static FLOW: &[Info] = &infos(CONNECTION);
+static FLOW: &[Info] = &and::<_, 4, 15>(connection::INFOS, &infos(CONNECTION));

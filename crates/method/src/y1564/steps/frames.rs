@@ -64,7 +64,7 @@ pub struct Ftd {
 
 pub(super) const INFOS: &[Info; 20] = &infos(COLUMNS);
 
-const COLUMNS: &[Column<Figures>; 20] = &[
+pub(super) const COLUMNS: &[Column<Figures>; 20] = &[
     Info::new("sent_frames", "sent", Unit::Count).of(|frames| frames.sent_frames.into()),
     Info::new("received_frames", "received", Unit::Count)
         .of(|frames| frames.received_frames.into()),
@@ -117,7 +117,7 @@ const COLUMNS: &[Column<Figures>; 20] = &[
 
 static DSCPS: &[Info] = &infos(DSCP);
 const DSCP: &[Column<(Dscp, u64)>; 2] = &[
-    Info::new("dscp", "DSCP", Unit::Count).of(|(dscp, _)| u32::from(dscp.code_point()).into()),
+    Info::new("dscp", "DSCP", Unit::Count).of(|(dscp, _)| (*dscp).into()),
     Info::new("frames", "frames", Unit::Count).of(|(_, frames)| (*frames).into()),
 ];
 
@@ -132,16 +132,12 @@ pub(super) fn colour(frames: &Figures) -> Part {
     part
 }
 
-pub(super) fn cells(frames: &Figures) -> Vec<Cell> {
-    COLUMNS.iter().map(|column| (column.of)(frames)).collect()
-}
-
 /// Of a service without frames: the figures that services are compared by are not known of it, the others are none
 /// of its own.
-pub(super) fn no_cells() -> Vec<Cell> {
+pub(super) fn no_cells() -> impl Iterator<Item = Cell> {
     let cell = |info: &Info| match info.better {
         Better::NotCompared => Cell::Absent,
         Better::Higher | Better::Lower | Better::Neither => Cell::Unknown,
     };
-    INFOS.iter().map(cell).collect()
+    INFOS.iter().map(cell)
 }

@@ -8,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and, infos,
+    Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and, cells, infos,
 };
 use fp_model::{Direction, Rate};
 
@@ -100,8 +100,8 @@ impl ServiceStep {
     /// As documents have it, as a step of one of the two kinds.
     pub(super) fn row(&self, kind: &'static Steps<Self>) -> Row {
         let cells = match &self.measured {
-            Measured::Frames { judged, .. } => frames::cells(judged),
-            Measured::Tcp(tcp) => frames::no_cells().into_iter().chain(tcp::cells(tcp)).collect(),
+            Measured::Frames { judged, .. } => cells(frames::COLUMNS, judged).collect(),
+            Measured::Tcp(tcp) => frames::no_cells().chain(cells(tcp::COLUMNS, tcp)).collect(),
         };
         kind.row_and(self, cells)
     }

@@ -32,7 +32,7 @@ impl TcpFigures {
 
 pub(super) const INFOS: &[Info; 9] = &infos(COLUMNS);
 
-const COLUMNS: &[Column<TcpFigures>; 9] = &[
+pub(super) const COLUMNS: &[Column<TcpFigures>; 9] = &[
     Info::new("connections", "connections", Unit::Count).of(|tcp| tcp.connections.into()),
     Info::new("window_bytes", "window", Unit::Bytes).of(|tcp| tcp.window_bytes.into()),
     Info::new("good_bytes", "payload", Unit::Bytes).of(|tcp| tcp.good_bytes.into()),
@@ -55,7 +55,3 @@ const COLUMNS: &[Column<TcpFigures>; 9] = &[
         .metric(metric::RTT_MEAN)
         .of(|tcp| tcp.rtt_mean.map(Cell::ms).into()),
 ];
-
-pub(super) fn cells(tcp: &TcpFigures) -> Vec<Cell> {
-    COLUMNS.iter().map(|column| (column.of)(tcp)).collect()
-}

@@ -1,0 +1,164 @@
+//! How a rate profile was followed.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use fp_model::figure::{
+    Better, Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, infos,
+};
+use fp_model::{Direction, Rate};
+
+/// How the flows of a direction followed a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileStep {
+    pub profile: String,
+    pub direction: Direction,
+    pub streams: u32,
+    pub intervals: Vec<Interval>,
+    /// By so much later the receiver's intervals begin: the time of a packet on its way.
+    pub delay: Duration,
+    /// Root of the mean square of received less target, as a share of the mean target.
+    pub tracking_error_percent: Option<f64>,
+    /// The same of what was sent.
+    pub sent_error_percent: Option<f64>,
+    pub limit: Limit,
+}
+
+/// One interval of a profile; rates of payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    pub at: Duration,
+    pub lasts: Duration,
+    pub target_l4: Rate,
+    pub sent_l4: Rate,
+    pub received_l4: Rate,
+}
+
+/// What kept flows from following a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing did.
+    Followed,
+    /// A window of payload each round trip.
+    Window {
+        limit_l4: Rate,
+    },
+    /// Packets were dropped, the first ones sent again at `from`; in the median so much came
+    /// through where more was asked for. What the windows would have carried stands beside it.
+    RateLimit {
+        from: Option<Duration>,
+        limit_l4: Rate,
+        window_l4: Option<Rate>,
+    },
+    /// Nothing was dropped, but no more than this came through.
+    Line {
+        limit_l4: Rate,
+    },
+    /// The tester did not send what was due.
+    Tester,
+    Unknown,
+}
+
+impl Limit {
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Followed => "followed",
+            Self::Window { .. } => "window",
+            Self::RateLimit { .. } => "rate_limit",
+            Self::Line { .. } => "line",
+            Self::Tester => "tester",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+pub static PROFILE: Steps<ProfileStep> = Steps {
+    kind: Kind {
+        name: "profile",
+        title: "profile",
+        main: &["tracking_error_percent"],
+        columns: &infos(COLUMNS),
+        facts: |_| Vec::new(),
+        tables: &[&TABLE],
+    },
+    columns: COLUMNS,
+};
+
+const COLUMNS: &[Column<ProfileStep>; 9] = &[
+    Info::new("profile", "profile", Unit::Word).of(|step| step.profile.clone().into()),
+    Info::new("direction", "direction", Unit::Word).of(|step| step.direction.name().into()),
+    Info::new("streams", "flows", Unit::Count).of(|step| step.streams.into()),
+    Info::new("layer", "layer", Unit::Word).of(|_| "l4".into()),
+    Info::new("delay_ms", "delay", Unit::Milliseconds).of(|step| Cell::ms(step.delay)),
+    Info::new("tracking_error_percent", "tracking error", Unit::Percent(2))
+        .better(Better::Lower)
+        .of(|step| step.tracking_error_percent.into()),
+    Info::new("sent_tracking_error_percent", "of the sender", Unit::Percent(2))
+        .of(|step| step.sent_error_percent.into()),
+    Info::new("limit", "what kept it from following", Unit::Part(LIMIT))
+        .of(|step| Cell::Part(Box::new(Part::of(LIMIT, LIMITS, &step.limit)))),
+    Info::new("intervals", "intervals", Unit::Parts(INTERVAL))
+        .of(|step| Cell::parts(INTERVAL, INTERVALS, &step.intervals)),
+];
+
+static LIMIT: &[Info] = &infos(LIMITS);
+const LIMITS: &[Column<Limit>; 4] = &[
+    Info::new("kind", "kind", Unit::Word).of(|limit| limit.code().into()),
+    Info::new("limit_bps", "limit (l4)", Unit::Rate).of(|limit| match limit {
+        Limit::Window { limit_l4 }
+        | Limit::Line { limit_l4 }
+        | Limit::RateLimit { limit_l4, .. } => (*limit_l4).into(),
+        Limit::Followed | Limit::Tester | Limit::Unknown => Cell::Absent,
+    }),
+    Info::new("from_s", "from", Unit::Seconds).of(|limit| match limit {
+        Limit::RateLimit { from, .. } => from.map(Cell::s).into(),
+        _ => Cell::Absent,
+    }),
+    Info::new("window_bps", "what its windows carry (l4)", Unit::Rate).of(|limit| match limit {
+        Limit::RateLimit { window_l4, .. } => (*window_l4).into(),
+        _ => Cell::Absent,
+    }),
+];
+
+static INTERVAL: &[Info] = &infos(INTERVALS);
+const INTERVALS: &[Column<Interval>; 5] = &[
+    Info::new("t_s", "begins at", Unit::Seconds).of(|interval| Cell::s(interval.at)),
+    Info::new("dt_s", "lasts", Unit::Seconds).of(|interval| Cell::s(interval.lasts)),
+    Info::new("target_bps", "target (l4)", Unit::Rate).of(|interval| interval.target_l4.into()),
+    Info::new("sent_bps", "sent (l4)", Unit::Rate).of(|interval| interval.sent_l4.into()),
+    Info::new("received_bps", "received (l4)", Unit::Rate)
+        .of(|interval| interval.received_l4.into()),
+];
+
+static TABLE: Table = Table {
+    caption: |_| "Profile".into(),
+    shows: |_| true,
+    columns: &[
+        Shown::Field("profile"),
+        Shown::Field("direction"),
+        Shown::Field("streams"),
+        Shown::Field("tracking_error_percent"),
+        Shown::Field("sent_tracking_error_percent"),
+        Shown::Words("what kept it from following", limit),
+    ],
+    note: |_| {
+        "Tracking error: root mean square of received less target rate, as a share of the mean target rate."
+            .into()
+    },
+};
+
+fn limit(row: &Row) -> String {
+    let Some(limit) = row.part("limit") else { return String::new() };
+    let at = limit.shown("limit_bps");
+    match limit.word("kind") {
+        "followed" => "nothing: it was followed".into(),
+        "window" => format!("its window, at {at}"),
+        "line" => format!("the line, at {at}"),
+        "rate_limit" => format!("a rate limit in the path, at {at}"),
+        "tester" => "the tester".into(),
+        _ => "not known".into(),
+    }
+}
