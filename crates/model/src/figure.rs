@@ -11,14 +11,14 @@ use core::time::Duration;
 
 use serde::ser::{Serialize, Serializer};
 
-use crate::{Dscp, Rate, Sample};
+use crate::{Dscp, Rate};
 
 mod row;
 mod series;
 mod shown;
 
 pub use row::{Part, Row, cells};
-pub use series::slot;
+pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
 pub use shown::{amount, duration, one_way, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
@@ -65,7 +65,7 @@ pub enum Cell {
     Part(Box<Part>),
     Parts(Vec<Part>),
     /// Read where it is drawn: a row that is read back from a document has none.
-    Series(Vec<Sample>),
+    Series(Series),
 }
 
 impl Cell {
@@ -214,8 +214,8 @@ pub enum Unit {
     Part(&'static [Info]),
     /// No number, but rows of these columns.
     Parts(&'static [Info]),
-    /// No number, but slots of time.
-    Series,
+    /// No number, but slots of time with these columns.
+    Series(&'static [Info]),
 }
 
 /// Which change of a figure is good.
@@ -330,8 +330,7 @@ impl Info {
     fn paths(&self) -> Vec<String> {
         match self.unit {
             Unit::Part(columns) => inside(self, ".", columns),
-            Unit::Parts(columns) => inside(self, ".N.", columns),
-            Unit::Series => inside(self, ".N.", series::SLOT),
+            Unit::Parts(columns) | Unit::Series(columns) => inside(self, ".N.", columns),
             _ if self.is_list => [format!("{}.N", self.field)].into(),
             _ => self.fields().collect(),
         }
@@ -403,8 +402,8 @@ pub struct Kind {
 pub struct Table {
     /// Steps with another one stand in another table.
     pub caption: fn(&Row) -> String,
-    /// Which steps have a row in it.
-    pub shows: fn(&Row) -> bool,
+    /// What a step has in it: the step itself, rows inside of it, or nothing.
+    pub rows: fn(&Row) -> Vec<Row>,
     pub columns: &'static [Shown],
     /// What one has to know to read it, of its first row; empty where there is nothing.
     pub note: fn(&Row) -> String,
@@ -485,7 +484,7 @@ impl Serialize for Cell {
             Self::List(cells) => serializer.collect_seq(cells),
             Self::Part(part) => part.serialize(serializer),
             Self::Parts(parts) => serializer.collect_seq(parts),
-            Self::Series(samples) => serializer.collect_seq(samples.iter().map(slot)),
+            Self::Series(series) => series.serialize(serializer),
         }
     }
 }

@@ -15,8 +15,10 @@ pub(crate) fn tables<'a>(
 ) -> Vec<(Table, Vec<Fields<'a>>)> {
     let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
     let rows = of_kind.filter_map(|step| Some((*step, read::row(*step)?)));
+    let rows =
+        rows.flat_map(|(step, row)| (table.rows)(&row).into_iter().map(move |row| (step, row)));
     let mut tables: Vec<(Table, Vec<Fields<'_>>)> = Vec::new();
-    for (step, row) in rows.filter(|(_, row)| (table.shows)(row)) {
+    for (step, row) in rows {
         let caption = (table.caption)(&row);
         let known = tables.iter().position(|(begun, _)| begun.caption == caption);
         let place = known.unwrap_or(tables.len());
@@ -40,7 +42,7 @@ pub(crate) fn tables<'a>(
 
 /// Without its rows; `first` is the first of them.
 fn begun(table: &figure::Table, caption: String, first: &Row) -> Table {
-    let columns = table.columns.iter().map(|shown| column(first.kind, shown)).collect();
+    let columns = table.columns.iter().map(|shown| column(first, shown)).collect();
     let note = Some((table.note)(first)).filter(|note| !note.is_empty());
     Table { caption, columns, rows: Vec::new(), note }
 }
@@ -79,10 +81,10 @@ fn words_of(code: &str) -> String {
     code.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn column(kind: &Kind, shown: &Shown) -> Column {
-    let is_word = |field| matches!(kind.info(field).unit, Unit::Word | Unit::Flag);
+fn column(first: &Row, shown: &Shown) -> Column {
+    let is_word = |field| matches!(first.info(field).unit, Unit::Word | Unit::Flag);
     let (head, is_word) = match *shown {
-        Shown::Field(field) => (kind.info(field).name, is_word(field)),
+        Shown::Field(field) => (first.info(field).name, is_word(field)),
         Shown::As(field, head) => (head, is_word(field)),
         Shown::Words(head, _) | Shown::Limit(head, ..) => (head, true),
         Shown::Figure(head, _) => (head, false),

@@ -36,7 +36,11 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     }
     line(&mut out, "");
     match &run.work {
-        Work::Burst { .. } | Work::Flow { .. } | Work::Rfc2544 { .. } | Work::Y1564 { .. } => {
+        Work::Burst { .. }
+        | Work::Flow { .. }
+        | Work::Rfc2544 { .. }
+        | Work::Stress { .. }
+        | Work::Y1564 { .. } => {
             let blocks = certificate::of_method(run.work.method().name(), &brief);
             plain_blocks(&mut out, &blocks, columns);
         }

@@ -55,12 +55,7 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
 }
 
 /// The figures that stand for steps whose columns are not described, the first that a step knows.
-const FIGURES: [(&str, Unit); 4] = [
-    ("connections_peak", Unit::Count),
-    ("throughput_bps", Unit::Rate),
-    ("bsa_bytes", Unit::Bytes),
-    ("sr_l2_bps", Unit::Rate),
-];
+const FIGURES: [(&str, Unit); 2] = [("bsa_bytes", Unit::Bytes), ("sr_l2_bps", Unit::Rate)];
 
 fn figure(step: Fields<'_>) -> String {
     if let Some(row) = read::row(step) {

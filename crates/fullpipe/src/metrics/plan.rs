@@ -20,7 +20,7 @@ use super::{encoded, registry};
 /// field is in the metric's unit.
 type FigureOf = (&'static str, Metric, f64);
 
-const FIGURES: [FigureOf; 13] = [
+const FIGURES: [FigureOf; 11] = [
     ("throughput_bps", metric::THROUGHPUT_L4, 1.0),
     (MEASURE, metric::THROUGHPUT_IDEAL_L4, 1.0),
     ("ideal_bps", metric::PATH_IDEAL_L4, 1.0),
@@ -32,8 +32,6 @@ const FIGURES: [FigureOf; 13] = [
     ("efficiency_percent", metric::TCP_EFFICIENCY, 1e-2),
     ("buffer_delay_percent", metric::BUFFER_DELAY, 1e-2),
     ("retransmitted_bytes", metric::RETRANSMITTED, 1.0),
-    ("connections_peak", metric::CONNECTIONS, 1.0),
-    ("setup_rate_cps_peak", metric::CONNECTIONS_PER_SECOND, 1.0),
 ];
 
 /// What a throughput is a share of: of a window walk, whose windows need not fill the path, what its

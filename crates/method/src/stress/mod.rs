@@ -4,7 +4,7 @@
 
 mod limit;
 mod plan;
-mod report;
+mod steps;
 mod verdict;
 
 use alloc::format;
@@ -19,7 +19,7 @@ use fp_model::{
 
 pub use limit::{Cause, Limit};
 pub use plan::{Criteria, Plan, PlanError};
-pub use report::{Report, Step, StressStep};
+pub use steps::{Report, STRESS, Step, StressStep};
 
 use crate::sanity::SanityChecked;
 use crate::tester::mismatch;

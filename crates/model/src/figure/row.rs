@@ -63,8 +63,12 @@ impl Part {
         place(self.columns, field)
     }
 
+    pub fn info(&self, field: &str) -> &'static Info {
+        &self.columns[self.place(field)]
+    }
+
     fn unit(&self, field: &str) -> Unit {
-        self.columns[self.place(field)].unit
+        self.info(field).unit
     }
 
     /// What a field has, as people read it.
@@ -174,6 +178,16 @@ impl Part {
 }
 
 impl Row {
+    /// Itself in a table of steps.
+    pub fn alone(&self) -> Vec<Self> {
+        [self.clone()].into()
+    }
+
+    /// The same where it stands in one.
+    pub fn when(&self, is_shown: bool) -> Vec<Self> {
+        if is_shown { self.alone() } else { Vec::new() }
+    }
+
     /// The figure that stands for the step in a list, with its name where it has no unit; empty where none does.
     pub fn main(&self) -> String {
         let mut fields = self.kind.main.iter();

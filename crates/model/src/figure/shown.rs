@@ -75,7 +75,7 @@ impl Unit {
             | Self::Flag
             | Self::Part(_)
             | Self::Parts(_)
-            | Self::Series => grouped(whole(value)),
+            | Self::Series(_) => grouped(whole(value)),
             Self::Rate | Self::RateOfLayer | Self::Amount => {
                 format!("{:.decimals$}", value.max(0.0) / each)
             }
@@ -118,7 +118,7 @@ impl Unit {
             | Self::Flag
             | Self::Part(_)
             | Self::Parts(_)
-            | Self::Series => scale(1.0, 0, ""),
+            | Self::Series(_) => scale(1.0, 0, ""),
         }
     }
 
@@ -142,7 +142,7 @@ impl Unit {
             | Self::Flag
             | Self::Part(_)
             | Self::Parts(_)
-            | Self::Series => 0.0,
+            | Self::Series(_) => 0.0,
         }
     }
 

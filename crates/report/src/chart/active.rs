@@ -1,5 +1,6 @@
 //! How many connections were active over time, against the number that was asked for.
 
+use super::plain::{Axes, Bar, COLUMNS, bars};
 use super::scale::Scale;
 use super::{Key, Panel, WHOLE, legend};
 use crate::document::Figure;
@@ -34,6 +35,7 @@ pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
     let keys = [(Key::Line(ACTIVE), "active"), (Key::Line(TARGET), "asked for")];
     legend(&mut drawing, (panel.right(), panel.top() - 6.0), &keys);
     panel.across_axis(&mut drawing, "seconds", 8);
+    let plain = plain(&points, highest.max(target));
     let [highest, target] = [highest, target].map(|count| grouped(count as u64));
     Some(Figure {
         caption: String::from("Active connections"),
@@ -42,8 +44,27 @@ pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
         ),
         drawing,
         is_wide: true,
-        plain: String::new(),
+        plain,
     })
+}
+
+/// How many there were at the end of each bar's share of the time, as long as there were any.
+fn plain(points: &[(f64, f64)], top: f64) -> String {
+    let until_s = points.iter().rfind(|(_, active)| *active > 0.0).map_or(0.0, |(at_s, _)| *at_s);
+    let bar = |place: usize| {
+        let at_s = until_s * (place + 1) as f64 / COLUMNS as f64;
+        let point = points.iter().find(|(end_s, _)| *end_s >= at_s);
+        Bar { reached: point.map_or(0.0, |(_, active)| *active), wanted: 0.0 }
+    };
+    let axes = Axes {
+        unit: "active",
+        shown: |count| grouped(count.round() as u64),
+        top,
+        from_s: 0.0,
+        until_s,
+        key: "",
+    };
+    bars(&(0..COLUMNS).map(bar).collect::<Vec<_>>(), &axes)
 }
 
 /// Seconds and connections at the end of slots, from none at first; what comes after the last

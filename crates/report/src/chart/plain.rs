@@ -18,16 +18,18 @@ pub(super) struct Bar {
 pub(super) struct Axes<'a> {
     pub(super) unit: &'a str,
     pub(super) shown: fn(f64) -> String,
+    /// The least that the upper edge stands for.
+    pub(super) top: f64,
     /// In seconds.
     pub(super) from_s: f64,
     pub(super) until_s: f64,
-    /// What the characters mean.
+    /// What the characters mean; empty where that is clear.
     pub(super) key: &'a str,
 }
 
 /// A line for each row, then the axis of time and the key.
 pub(super) fn bars(bars: &[Bar], axes: &Axes<'_>) -> String {
-    let top = bars.iter().map(|bar| bar.reached.max(bar.wanted)).fold(1e-9, f64::max);
+    let top = bars.iter().map(|bar| bar.reached.max(bar.wanted)).fold(axes.top, f64::max);
     let mut out = String::new();
     // Writing to a string cannot fail.
     for row in (0..ROWS).rev() {
@@ -42,7 +44,9 @@ pub(super) fn bars(bars: &[Bar], axes: &Axes<'_>) -> String {
     let gap = bars.len().saturating_sub(from.len()).max(until.len() + 1);
     let _ = writeln!(out, "{:>11} +{}", axes.unit, "-".repeat(bars.len()));
     let _ = writeln!(out, "{:>12} {from}{until:>gap$}", "");
-    let _ = writeln!(out, "{:>12} {}", "", axes.key);
+    if !axes.key.is_empty() {
+        let _ = writeln!(out, "{:>12} {}", "", axes.key);
+    }
     out
 }
 

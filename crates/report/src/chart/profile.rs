@@ -78,6 +78,7 @@ fn plain(intervals: &[Fields<'_>], until_s: f64) -> String {
     let axes = Axes {
         unit: "Mbit/s",
         shown: |mbps| format!("{mbps:.1}"),
+        top: 1e-9,
         from_s: intervals[0].number("t_s").unwrap_or_default(),
         until_s,
         key: "# received   . asked for and not received   (l4)",

@@ -32,11 +32,8 @@ pub(super) fn measured(
     step: Fields<'_>,
     beside: Fields<'_>,
 ) -> Option<Known<f64>> {
-    let path = figure.path();
-    let (step_of, field) = match path.split_once('.') {
-        Some((outer, inner)) => (step.inside(outer), inner),
-        None => (step, path.as_str()),
-    };
+    let step_of = figure.inside.map_or(step, |outer| step.inside(outer.field));
+    let field = figure.info.field;
     let value = step_of.number(field)?;
     let scale = if figure.info.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };
     let bound = |ending: &str| step_of.number(&format!("{field}_{ending}"));
@@ -64,23 +61,15 @@ const fn figure(
     Info { spread, ..Info::new(field, name, unit).better(better) }
 }
 
-use Better::{Higher, Lower, Neither};
+use Better::Neither;
 use Spread::Nowhere;
-use Unit::{Bytes, Count, Microseconds, Percent};
+use Unit::Bytes;
 
 static DEVICE: [Info; 4] = [
     figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
     figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
     figure("depth_estimate_bytes", "bucket", Bytes, Neither, Nowhere),
     figure("sr_l2_bps", "shaper rate (l2)", Unit::Rate, Neither, Nowhere),
-];
-
-static STRESS: [Info; 5] = [
-    figure("connections_peak", "connections at once", Count, Higher, Nowhere),
-    figure("setup_rate_cps_peak", "set up in the best second", Count, Higher, Nowhere),
-    figure("failed_percent", "failed", Percent(3), Lower, Nowhere),
-    figure("handshake_us.p99", "handshake, 99th percentile", Microseconds, Lower, Nowhere),
-    figure("throughput_bps", "payload (l4)", Unit::Rate, Higher, Nowhere),
 ];
 
 /// Of steps of this name; of others nothing is compared.
@@ -97,7 +86,6 @@ pub(super) fn of(name: &str) -> impl Iterator<Item = Compared> {
 /// Of kinds whose columns are not described.
 fn of_others(name: &str) -> &'static [Info] {
     match name {
-        "stress" => &STRESS,
         name if name.starts_with("rfc7640_") => &DEVICE,
         _ => &[],
     }

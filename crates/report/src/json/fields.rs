@@ -1,7 +1,7 @@
 //! The names of the steps of each method's result, and of the fields of these steps.
 
 use fp_method::path::{BASELINE_RTT as ROUND_TRIP, PATH_MTU as MTU};
-use fp_method::{burst, figures, flow, rfc2544, rfc6349, y1564};
+use fp_method::{burst, figures, flow, rfc2544, rfc6349, stress, y1564};
 use fp_model::figure::Kind;
 
 use crate::Method;
@@ -82,9 +82,6 @@ const STATEFUL: &str = "\
     interval_ms pattern_bytes runs unfinished_runs ttpet_mean_ms ttpet_min_ms ttpet_max_ms \
     ttpet_ideal_ms transmitted_bytes retransmitted_bytes efficiency_percent \
     buffer_delay_percent congestion_control";
-
-/// The distribution of a time.
-const TIMES: &str = "samples min mean p50 p90 p99 p99_9 p99_99 max";
 
 const PATH_MTU: StepFields = of_kind(&MTU.kind);
 const BASELINE_RTT: StepFields = of_kind(&ROUND_TRIP.kind);
@@ -171,36 +168,7 @@ const CAPACITY: StepFields = StepFields {
     ],
 };
 
-const STRESS: StepFields = StepFields {
-    step: "stress",
-    own: "pass direction family connections_target connections_peak connections_at_end \
-        setup_rate_cps_peak attempted established closed given_up failed_percent transactions \
-        good_bytes upload_good_bytes download_good_bytes throughput_bps layer duplicate_acks \
-        out_of_order bad_checksums corrupt_payload_bytes memory_bytes \
-        memory_bytes_per_connection",
-    inside: &[
-        ("held", "wanted least most"),
-        ("limit", "cause active"),
-        ("failed", "no_answer refused reset timed_out total"),
-        ("first_failure", "at_s active"),
-        ("stopped", "at_s until_s active abort"),
-        ("handshake_us", TIMES),
-        ("rtt_us", TIMES),
-        ("transaction_us", TIMES),
-        ("retransmissions", "syn timeout fast"),
-        (
-            "states",
-            "syn_sent syn_received established fin_wait_1 fin_wait_2 close_wait closing last_ack \
-        time_wait",
-        ),
-        (
-            "series.N",
-            "t_s dt_s sent_bytes received_bytes retransmitted_bytes rtt_us cwnd_bytes \
-        active_connections active attempted established closed failed transactions \
-        upload_good_bytes download_good_bytes",
-        ),
-    ],
-};
+const STRESS: StepFields = judged(&stress::STRESS.kind);
 
 /// The search for the longest burst without loss.
 const HUNT: &str = "bsa_bytes is_limit";
@@ -216,7 +184,7 @@ mod tests {
     use super::*;
 
     /// The writers of steps, whose keys the names are.
-    const WRITERS: [&str; 2] = [include_str!("rfc7640.rs"), include_str!("stress.rs")];
+    const WRITERS: [&str; 1] = [include_str!("rfc7640.rs")];
 
     fn recordings() -> Vec<PathBuf> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"));

@@ -3,7 +3,6 @@
 mod fields;
 mod rfc7640;
 mod schema;
-mod stress;
 
 use std::time::Duration;
 
@@ -152,7 +151,7 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
         Work::Y1564 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Burst { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
-        Work::Stress { report, .. } => report.steps.iter().map(stress::step).collect(),
+        Work::Stress { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
     };
     for (place, step) in steps.iter_mut().enumerate() {
         let is_judged = step_fields(work.method())
@@ -210,7 +209,7 @@ pub fn json_event(event: Event<'_>, since_start: Duration) -> Value {
             "t_s": t_s,
             "flow": flow,
             "direction": direction,
-            "sample": stress::sample(sample),
+            "sample": figure::connections_slot(sample),
         }),
         Event::Testbed(fp_model::Event::Finished(observation)) => {
             json!({"event": "trial_finished", "t_s": t_s, "observation": observation})

@@ -2,7 +2,6 @@
 
 mod live;
 mod path;
-mod plot;
 mod rfc6349;
 mod rfc7640;
 mod sparkline;
@@ -27,10 +26,13 @@ use crate::Work;
 /// What a run found, of a method whose tables the document does not have as the screen does.
 pub(crate) fn body(out: &mut String, work: &Work) {
     match work {
-        Work::Burst { .. } | Work::Flow { .. } | Work::Rfc2544 { .. } | Work::Y1564 { .. } => {}
+        Work::Burst { .. }
+        | Work::Flow { .. }
+        | Work::Rfc2544 { .. }
+        | Work::Stress { .. }
+        | Work::Y1564 { .. } => {}
         Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
         Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
-        Work::Stress { report, .. } => stress::body(out, report),
     }
 }
 

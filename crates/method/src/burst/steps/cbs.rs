@@ -4,7 +4,7 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, LayeredRate};
 
 use super::{
@@ -85,7 +85,7 @@ const COLUMNS: &[Column<CbsStep>; 21] = &[
 
 static TABLE: Table = Table {
     caption: |row| caption("CBS test", row),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("frame_bytes"),
         Shown::Field("configured_burst_bytes"),

@@ -3,7 +3,7 @@
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, LayeredRate};
 
 use super::{
@@ -86,7 +86,7 @@ const COLUMNS: &[Column<PolicingStep>; 21] = &[
 
 static TABLE: Table = Table {
     caption: |row| caption("Policing test", row),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("frame_bytes"),
         Shown::Field("configured_burst_bytes"),

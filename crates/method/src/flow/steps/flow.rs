@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::figure::{self, Better, Cell, Column, Info, Kind, Spread, Steps, Unit, and, infos};
+use fp_model::figure::{
+    self, Better, Cell, Column, Info, Kind, SLOT, Spread, Steps, Unit, and, infos,
+};
 use fp_model::{
     ConnectionReport, DelaySummary, Direction, Dscp, DscpCount, Ecn, EcnCount, Family, Jitter,
     Layer, Rate, Sample, TcpEngine,
@@ -256,7 +258,7 @@ const COLUMNS: &[Column<FlowStep>; 39] = &[
         .of(|flow| flow.link_usage_l2_percent.into()),
     Info::new("link_usage_l1_percent", "usage of the line", Unit::Percent(2))
         .of(|flow| flow.link_usage_l1_percent.into()),
-    Info::new("series", "course", Unit::Series).of(|flow| Cell::Series(flow.series.clone())),
+    Info::new("series", "course", Unit::Series(SLOT)).of(|flow| flow.series.as_slice().into()),
     Info::new("connections", "connections", Unit::Parts(CONNECTIONS)).of(|flow| {
         let part =
             |each: &Connection| connection::part(CONNECTIONS, &each.report, (CONNECTION, each));

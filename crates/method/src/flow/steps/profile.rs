@@ -135,7 +135,7 @@ const INTERVALS: &[Column<Interval>; 5] = &[
 
 static TABLE: Table = Table {
     caption: |_| "Profile".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("profile"),
         Shown::Field("direction"),

@@ -19,7 +19,7 @@ const RATE_RECEIVED: Shown = Shown::Field("rate_bps");
 
 pub(super) static TCP: Table = Table {
     caption: |_| "TCP".into(),
-    shows: |row| row.word("transport") == "tcp",
+    rows: |row| row.when(row.word("transport") == "tcp"),
     columns: &[
         FLOW,
         DIRECTION,
@@ -36,7 +36,7 @@ pub(super) static TCP: Table = Table {
 
 pub(super) static UDP: Table = Table {
     caption: |_| "UDP".into(),
-    shows: |row| row.word("transport") == "udp",
+    rows: |row| row.when(row.word("transport") == "udp"),
     columns: &[
         FLOW,
         DIRECTION,
@@ -55,14 +55,14 @@ pub(super) static UDP: Table = Table {
 
 pub(super) static BOTH: Table = Table {
     caption: |_| "TCP and UDP together".into(),
-    shows: |row| row.word("transport").is_empty(),
+    rows: |row| row.when(row.word("transport").is_empty()),
     columns: &[FLOW, DIRECTION, SENT, RATE_SENT, RECEIVED, RATE_RECEIVED, Shown::Result],
     note: |_| String::new(),
 };
 
 pub(super) static TCP_MORE: Table = Table {
     caption: |_| "TCP: connections".into(),
-    shows: |row| row.word("transport") == "tcp" && !row.parts("connections").is_empty(),
+    rows: |row| row.when(row.word("transport") == "tcp" && !row.parts("connections").is_empty()),
     columns: &[
         FLOW,
         DIRECTION,
@@ -107,7 +107,7 @@ fn window(each: &Part) -> String {
 
 pub(super) static UDP_MORE: Table = Table {
     caption: |_| "UDP: delay, order and marks".into(),
-    shows: |row| row.word("transport") == "udp",
+    rows: |row| row.when(row.word("transport") == "udp"),
     columns: &[
         FLOW,
         DIRECTION,
@@ -157,7 +157,7 @@ fn marking(row: &Row) -> String {
 
 pub(super) static BY_LAYER: Table = Table {
     caption: |_| "Received, by layer (Mbit/s)".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         FLOW,
         DIRECTION,

@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos,
 };
 
 use crate::rfc2544::Way;
@@ -131,7 +131,7 @@ impl BackToBack {
 //= rfc9004 6.4
 static TABLE: Table = Table {
     caption: |_| "Back-to-back frames (RFC 9004)".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("direction"),
         Shown::Field("frame_bytes"),

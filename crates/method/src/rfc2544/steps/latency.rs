@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos,
 };
 
 use super::FrameRate;
@@ -82,7 +82,7 @@ const ONE_WAY: &str = "one_way";
 
 static TABLE: Table = Table {
     caption: |_| "Latency at the throughput".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("direction"),
         Shown::Field("frame_bytes"),

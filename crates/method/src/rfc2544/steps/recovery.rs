@@ -4,7 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 
 use super::FrameRate;
 use crate::rfc2544::Way;
@@ -57,7 +57,7 @@ const COLUMNS: &[Column<Recovery>; 9] = &[
 
 static TABLE: Table = Table {
     caption: |_| "System recovery".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("direction"),
         Shown::Field("frame_bytes"),

@@ -124,7 +124,7 @@ impl Throughput {
 //= rfc2544 26.1
 static TABLE: Table = Table {
     caption: |_| "Throughput".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("direction"),
         Shown::Field("frame_bytes"),

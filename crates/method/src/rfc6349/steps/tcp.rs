@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Row, Shown, Spread, Steps, Table, Unit, and, infos,
+    Better, Cell, Column, Info, Kind, Known, Row, SLOT, Shown, Spread, Steps, Table, Unit, and,
+    infos,
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
@@ -233,12 +234,12 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
         let part = |flow: &Connection| connection::part(FLOW, &flow.report, (CONNECTION, flow));
         Cell::Parts(step.flows.iter().map(part).collect())
     }),
-    Info::new("series", "course", Unit::Series).of(|step| Cell::Series(step.series.clone())),
+    Info::new("series", "course", Unit::Series(SLOT)).of(|step| step.series.as_slice().into()),
 ];
 
 pub static WALK: Table = Table {
     caption: |_| "Window walk".into(),
-    shows: |row| row.word("role") == "walk",
+    rows: |row| row.when(row.word("role") == "walk"),
     columns: &[
         Shown::Field("flow_direction"),
         Shown::Field("window_fraction"),
@@ -263,7 +264,7 @@ fn allowed(row: &Row) -> &'static str {
 
 pub static THROUGHPUT: Table = Table {
     caption: |_| "TCP throughput".into(),
-    shows: |row| row.word("role") == "throughput",
+    rows: |row| row.when(row.word("role") == "throughput"),
     columns: &[
         Shown::Words("direction", |row| match row.word("direction") {
             "bidirectional" => format!("both: {}", row.word("flow_direction")),

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Part, Spread, Unit, and, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Part, SLOT, Spread, Unit, and, infos};
 use fp_model::{Dscp, Rate, Sample};
 
 use crate::metric;
@@ -121,14 +121,14 @@ const DSCP: &[Column<(Dscp, u64)>; 2] = &[
     Info::new("frames", "frames", Unit::Count).of(|(_, frames)| (*frames).into()),
 ];
 
-pub(super) const SERIES: Info = Info::new("series", "course", Unit::Series);
+pub(super) const SERIES: Info = Info::new("series", "course", Unit::Series(SLOT));
 
 /// Of one colour beside another.
 pub(super) static COLOUR: &[Info] = &and::<_, 1, 21>(INFOS, &[SERIES]);
 
 pub(super) fn colour(frames: &Figures) -> Part {
     let mut part = Part::of(COLOUR, COLUMNS, frames);
-    part.cells.push(Cell::Series(frames.series.clone()));
+    part.cells.push(frames.series.as_slice().into());
     part
 }
 

@@ -166,8 +166,8 @@ const COLUMNS: &[Column<ServiceStep>; 14] = &[
         }
     }),
     frames::SERIES.of(|step| match &step.measured {
-        Measured::Frames { judged, .. } => Cell::Series(judged.series.clone()),
-        Measured::Tcp(tcp) => Cell::Series(tcp.series.clone()),
+        Measured::Frames { judged, .. } => judged.series.as_slice().into(),
+        Measured::Tcp(tcp) => tcp.series.as_slice().into(),
     }),
 ];
 
@@ -182,7 +182,7 @@ const FDV: Shown = Shown::As("fdv_ms", "FDV");
 
 static BY_ITSELF: Table = Table {
     caption: |row| format!("{}, by itself", row.word("service")),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Words("step", offered),
         Shown::Field("direction"),
@@ -208,7 +208,7 @@ fn offered(row: &Row) -> String {
 
 static YELLOW: Table = Table {
     caption: |row| format!("{}, by itself: yellow frames", row.word("service")),
-    shows: |row| row.part("yellow").is_some(),
+    rows: |row| row.when(row.part("yellow").is_some()),
     columns: &[
         Shown::Words("step", offered),
         Shown::Field("direction"),
@@ -228,7 +228,7 @@ fn of_yellow(row: &Row, text: fn(&Part) -> String) -> String {
 
 static AT_ONCE: Table = Table {
     caption: |_| "All services at once".into(),
-    shows: |_| true,
+    rows: Row::alone,
     columns: &[
         Shown::Field("service"),
         Shown::Field("direction"),
@@ -248,7 +248,7 @@ static AT_ONCE: Table = Table {
 
 static SPANS: Table = Table {
     caption: |_| "All services at once: how far they varied".into(),
-    shows: |row| row.number("ulr_l1_bps").is_some(),
+    rows: |row| row.when(row.number("ulr_l1_bps").is_some()),
     columns: &[
         Shown::Field("service"),
         Shown::Field("direction"),
@@ -267,7 +267,7 @@ static SPANS: Table = Table {
 
 static AVAILABILITY: Table = Table {
     caption: |_| "All services at once: availability".into(),
-    shows: |row| row.number("availability_percent").is_some(),
+    rows: |row| row.when(row.number("availability_percent").is_some()),
     columns: &[
         Shown::Field("service"),
         Shown::Field("direction"),
@@ -295,7 +295,7 @@ fn delays(row: &Row) -> String {
 
 static CONNECTIONS: Table = Table {
     caption: |_| "All services at once: TCP".into(),
-    shows: |row| row.number("throughput_bps").is_some(),
+    rows: |row| row.when(row.number("throughput_bps").is_some()),
     columns: &[
         Shown::Field("service"),
         Shown::Field("direction"),
