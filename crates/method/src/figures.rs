@@ -7,35 +7,59 @@ use crate::flow::{FLOW, PROFILE};
 use crate::path::{BASELINE_RTT, PATH_MTU};
 use crate::rfc2544::{BACK_TO_BACK, FRAME_LOSS, LATENCY, LINE_RATE, RECOVERY, THROUGHPUT};
 use crate::rfc6349::{BOTTLENECK, TCP};
+use crate::rfc7640::{CAPACITY, POLICER, QUEUE, SCHEDULER, SHAPER};
 use crate::stress::STRESS;
 use crate::y1564::{CONFIGURATION, PERFORMANCE};
 
-static KINDS: [&Kind; 20] = [
-    &PATH_MTU.kind,
-    &BASELINE_RTT.kind,
-    &BOTTLENECK.kind,
-    &TCP.kind,
-    &FLOW.kind,
-    &PROFILE.kind,
-    &LINE_RATE.kind,
-    &THROUGHPUT.kind,
-    &LATENCY.kind,
-    &FRAME_LOSS.kind,
-    &BACK_TO_BACK.kind,
-    &RECOVERY.kind,
-    &CONFIGURATION.kind,
-    &PERFORMANCE.kind,
-    &LINE.kind,
-    &RATE.kind,
-    &STRESS.kind,
-    &DISCOVERY.kind,
-    &CBS.kind,
-    &POLICING.kind,
+/// The kinds of each method by its name in documents, in the order in which a document shows their steps.
+static METHODS: [(&str, &[&Kind]); 7] = [
+    ("rfc6349", &[&PATH_MTU.kind, &BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind]),
+    ("flow", &[&PATH_MTU.kind, &FLOW.kind, &PROFILE.kind]),
+    (
+        "rfc2544",
+        &[
+            &PATH_MTU.kind,
+            &BASELINE_RTT.kind,
+            &LINE_RATE.kind,
+            &THROUGHPUT.kind,
+            &LATENCY.kind,
+            &FRAME_LOSS.kind,
+            &BACK_TO_BACK.kind,
+            &RECOVERY.kind,
+        ],
+    ),
+    ("y1564", &[&BASELINE_RTT.kind, &CONFIGURATION.kind, &PERFORMANCE.kind]),
+    (
+        "burst",
+        &[&PATH_MTU.kind, &LINE.kind, &RATE.kind, &DISCOVERY.kind, &CBS.kind, &POLICING.kind],
+    ),
+    (
+        "rfc7640",
+        &[
+            &BASELINE_RTT.kind,
+            &POLICER.kind,
+            &QUEUE.kind,
+            &SCHEDULER.kind,
+            &SHAPER.kind,
+            &CAPACITY.kind,
+        ],
+    ),
+    ("stress", &[&STRESS.kind]),
 ];
 
-/// All of them, in the order in which a document shows their steps.
+/// The kinds of the steps of a method; none of one that is not known.
+pub fn of_method(name: &str) -> &'static [&'static Kind] {
+    let method = METHODS.iter().find(|(method, _)| *method == name);
+    method.map_or(&[], |(_, kinds)| kinds)
+}
+
+/// All of them, each once.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    KINDS.iter().copied()
+    let all = || METHODS.iter().flat_map(|(_, kinds)| kinds.iter().copied());
+    let is_first = move |place: usize, kind: &Kind| {
+        all().position(|other| other.name == kind.name) == Some(place)
+    };
+    all().enumerate().filter(move |(place, kind)| is_first(*place, kind)).map(|(_, kind)| kind)
 }
 
 /// The kind of the steps that have this name in documents.

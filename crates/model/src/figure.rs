@@ -389,6 +389,8 @@ pub struct Kind {
     pub name: &'static str,
     /// For people.
     pub title: &'static str,
+    /// Documents have in `pass` whether a step meets what was asked of it, as the verdict has it.
+    pub is_judged: bool,
     pub columns: &'static [Info],
     /// Of these fields the first that is known stands for the step in a list.
     pub main: &'static [&'static str],
@@ -435,7 +437,17 @@ impl Kind {
 
     /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
-        self.columns.iter().flat_map(Info::paths)
+        let pass = self.is_judged.then(|| "pass".into());
+        self.columns.iter().flat_map(Info::paths).chain(pass)
+    }
+
+    /// Whether `path` leads to a single value: `a.b` is the field `b` of the field `a`, places in lists are numbers.
+    pub fn has(&self, path: &str) -> bool {
+        let is_place = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+        let part = |part| if is_place(part) { "N" } else { part };
+        let wanted: Vec<&str> = path.split('.').map(part).collect();
+        let wanted = wanted.join(".");
+        self.fields().any(|known| known == wanted)
     }
 }
 

@@ -7,44 +7,43 @@ use crate::read;
 use crate::stored::fields::Fields;
 use crate::text::mark;
 
-/// One for each caption, with the steps that have a row in it.
+/// One for each caption, with the step of each row.
 pub(crate) fn tables<'a>(
     kind: &Kind,
     table: &figure::Table,
     steps: &[Fields<'a>],
 ) -> Vec<(Table, Vec<Fields<'a>>)> {
     let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
-    let rows = of_kind.filter_map(|step| Some((*step, read::row(*step)?)));
-    let rows =
-        rows.flat_map(|(step, row)| (table.rows)(&row).into_iter().map(move |row| (step, row)));
     let mut tables: Vec<(Table, Vec<Fields<'_>>)> = Vec::new();
-    for (step, row) in rows {
-        let caption = (table.caption)(&row);
+    for (step, whole) in of_kind.filter_map(|step| Some((*step, read::row(*step)?))) {
+        let rows = (table.rows)(&whole);
+        let Some(first) = rows.first() else { continue };
+        let caption = (table.caption)(&whole);
         let known = tables.iter().position(|(begun, _)| begun.caption == caption);
         let place = known.unwrap_or(tables.len());
         if known.is_none() {
-            tables.push((begun(table, caption, &row), Vec::new()));
+            let columns = table.columns.iter().map(|shown| column(first, shown)).collect();
+            let note = Some((table.note)(&whole)).filter(|note| !note.is_empty());
+            tables.push((Table { caption, columns, rows: Vec::new(), note }, Vec::new()));
         }
-        let (whole, shown) = &mut tables[place];
-        whole.rows.push(table.columns.iter().map(|shown| cell(shown, &row, step)).collect());
-        shown.push(step);
+        let (begun, of) = &mut tables[place];
+        for row in rows {
+            begun.rows.push(table.columns.iter().map(|shown| cell(shown, &row, step)).collect());
+            of.push(step);
+        }
     }
-    let result = table.columns.iter().position(|shown| matches!(shown, Shown::Result));
-    for (whole, steps) in &mut tables {
-        let was_asked = steps.iter().any(|step| step.flag("pass").is_some());
-        if let Some(place) = result.filter(|_| !was_asked) {
-            whole.columns.remove(place);
-            whole.rows.iter_mut().for_each(|row| drop(row.remove(place)));
-        }
+    if let Some(place) = table.columns.iter().position(|shown| matches!(shown, Shown::Result)) {
+        tables.iter_mut().for_each(|(table, steps)| leave_out_unasked(table, place, steps));
     }
     tables
 }
 
-/// Without its rows; `first` is the first of them.
-fn begun(table: &figure::Table, caption: String, first: &Row) -> Table {
-    let columns = table.columns.iter().map(|shown| column(first, shown)).collect();
-    let note = Some((table.note)(first)).filter(|note| !note.is_empty());
-    Table { caption, columns, rows: Vec::new(), note }
+/// The column of results at this place where nothing was asked of any step.
+fn leave_out_unasked(table: &mut Table, place: usize, steps: &[Fields<'_>]) {
+    if steps.iter().all(|step| step.flag("pass").is_none()) {
+        table.columns.remove(place);
+        table.rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    }
 }
 
 fn cell(shown: &Shown, row: &Row, step: Fields<'_>) -> Cell {

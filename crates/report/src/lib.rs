@@ -32,7 +32,7 @@ pub use certificate::{blocks, certificate};
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
 pub use document::{Block, Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
-pub use json::{Event, StepFields, json, json_event, result_schema, step_fields};
+pub use json::{Event, json, json_event, result_schema};
 pub use junit::junit;
 pub use labels::Labels;
 pub use methods::Method;

@@ -4,7 +4,7 @@ use fp_method::rounded;
 
 use crate::document::plain_blocks;
 use crate::sentence::{self, word};
-use crate::text::{body, folded, happened, line, mark};
+use crate::text::{folded, happened, line, mark, rfc6349};
 use crate::{Run, Work, certificate, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
@@ -36,15 +36,11 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     }
     line(&mut out, "");
     match &run.work {
-        Work::Burst { .. }
-        | Work::Flow { .. }
-        | Work::Rfc2544 { .. }
-        | Work::Stress { .. }
-        | Work::Y1564 { .. } => {
-            let blocks = certificate::of_method(run.work.method().name(), &brief);
+        Work::Rfc6349 { plan, report } => rfc6349::body(&mut out, plan, report),
+        work => {
+            let blocks = certificate::of_method(work.method().name(), &brief);
             plain_blocks(&mut out, &blocks, columns);
         }
-        work => body(&mut out, work),
     }
     line(&mut out, "");
     line(&mut out, &format!("verdict: {}", word(&run.work.outcome().0.status.to_string())));

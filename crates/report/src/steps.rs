@@ -1,6 +1,5 @@
 //! The steps of a run in a line each: what each was, its main figure, and what became of it.
 
-use fp_model::figure::Unit;
 use serde_json::Value;
 
 use crate::Work;
@@ -54,18 +53,8 @@ pub fn named_steps(result: &Value) -> Vec<(String, &Value)> {
     steps.iter().map(|step| (name(Fields(step)), step)).collect()
 }
 
-/// The figures that stand for steps whose columns are not described, the first that a step knows.
-const FIGURES: [(&str, Unit); 2] = [("bsa_bytes", Unit::Bytes), ("sr_l2_bps", Unit::Rate)];
-
 fn figure(step: Fields<'_>) -> String {
-    if let Some(row) = read::row(step) {
-        return row.main();
-    }
-    let known = FIGURES.iter().find_map(|(field, unit)| Some((step.number(field)?, *unit)));
-    known.map_or_else(String::new, |(value, unit)| match unit {
-        Unit::Count => format!("{} connections", unit.shown(value)),
-        _ => unit.shown(value),
-    })
+    read::row(step).map_or_else(String::new, |row| row.main())
 }
 
 /// What tells a step from the others of its kind.

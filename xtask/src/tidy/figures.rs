@@ -20,8 +20,10 @@ pub(super) type Figures = BTreeMap<(&'static str, String), Figure>;
 /// How many places of a figure a complaint names.
 const PLACES_NAMED: usize = 8;
 
-/// Where the names of all fields of a result stand.
-const FIELD_LIST: &str = "crates/report/src/json/fields.rs";
+/// Where columns describe the fields of results, by this, and where their names are not to stand again.
+const DESCRIBED: [&str; 2] = ["method", "model"];
+const COLUMN: &str = "Info::new(\"";
+const USES: [&str; 3] = ["report", "fullpipe", "server"];
 
 /// A file that names at least six of these has to be opened for every new method.
 const METHODS: [&str; 7] = ["rfc6349", "burst", "rfc2544", "y1564", "rfc7640", "flow", "stress"];
@@ -62,9 +64,7 @@ pub(super) fn figures<'a>(
     let (constants, unnamed) = method_numbers(&files);
     add("method_numbers", "constants", constants);
     add("method_numbers", "unnamed", unnamed);
-    let spread = field_spread(sources, &files, web);
-    add("field_names", "in_2_layers", fields_in(&spread, 2));
-    add("field_names", "in_4_layers", fields_in(&spread, 4));
+    add("field_names", "outside", fields_outside(&files, web));
     add("modules", "circles", circles(&files));
     add("modules", "lists_of_methods", lists_of_methods(&files, web));
     let comments: Vec<(&TextFile, Vec<Comment>)> =
@@ -131,41 +131,28 @@ fn method_numbers(files: &[Production<'_>]) -> (Figure, Figure) {
     (Figure::of(constants), Figure::of(unnamed))
 }
 
-/// In which crates, the web interface being one, the name of each field of a result stands. Only names of
-/// several words: one word, such as `limit`, means other things as well.
-fn field_spread<'a>(
-    sources: &'a [TextFile],
-    files: &'a [Production<'_>],
-    web: &[TextFile],
-) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
-    let list = sources.iter().find(|file| file.path.ends_with(FIELD_LIST));
-    let fields = list.map(|file| words_of_literals(&file.text)).unwrap_or_default();
-    let mut spread: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut stand = |layer, words: BTreeSet<&str>| {
-        for field in fields.iter().filter(|field| words.contains(*field)) {
-            spread.entry(*field).or_default().insert(layer);
-        }
-    };
-    for file in files.iter().filter(|file| file.path.starts_with("crates")) {
-        stand(file.layer, file.words());
-    }
-    for file in web {
-        stand("web", words(&file.text).collect());
-    }
-    spread
+/// Fields of results whose names stand in literals elsewhere than beside what they are, in the web interface in any
+/// word. Only names of several words: one word, such as `limit`, means other things as well.
+fn fields_outside(files: &[Production<'_>], web: &[TextFile]) -> Figure {
+    let is_home = |file: &&Production<'_>| DESCRIBED.contains(&file.layer);
+    let fields: BTreeSet<String> = files.iter().filter(is_home).flat_map(fields).collect();
+    let elsewhere = files.iter().filter(|file| USES.contains(&file.layer));
+    let literals: Vec<String> = elsewhere.map(Production::literals).collect();
+    let texts = literals.iter().chain(web.iter().map(|file| &file.text));
+    let found: BTreeSet<&str> = texts.flat_map(|text| words(text)).collect();
+    Figure::of(fields.into_iter().filter(|field| found.contains(field.as_str())).collect())
 }
 
-fn fields_in(spread: &BTreeMap<&str, BTreeSet<&str>>, layers: usize) -> Figure {
-    let fields = spread.iter().filter(|(_, found)| found.len() >= layers);
-    Figure::of(fields.map(|(field, _)| (*field).to_owned()).collect())
-}
-
-/// The words with an underscore inside the literals of constants that list fields.
-fn words_of_literals(text: &str) -> BTreeSet<&str> {
-    let production = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let literals = production.split('"').skip(1).step_by(2);
-    let words = literals.flat_map(words);
-    words.filter(|word| word.contains('_') && !word.starts_with('_')).collect()
+/// Those that columns describe.
+fn fields(file: &Production<'_>) -> Vec<String> {
+    let literals = file.literals();
+    let named = file.code.lines().zip(literals.lines()).flat_map(|(code, literals)| {
+        code.match_indices(COLUMN).map(move |(at, begins)| {
+            let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+            literals.chars().skip(at + begins.len()).take_while(is_name).collect::<String>()
+        })
+    });
+    named.filter(|field| field.contains('_')).collect()
 }
 
 fn circles(files: &[Production<'_>]) -> Figure {
@@ -255,20 +242,22 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_counted_by_the_layers_in_which_its_name_stands() {
-        let sources = [
-            file(FIELD_LIST, "const A: &str = \"rate_bps limit\";\n"),
-            file("crates/method/src/a.rs", "struct A { rate_bps: f64, limit: f64 }\n"),
-            file("crates/server/src/a.rs", "// rate_bps\nfn f() { limit() }\n"),
-            file("truth/src/a.rs", "fn f() { rate_bps() }\n"),
-        ];
-        assert_eq!(measured(&sources, &[])("field_names", "in_2_layers"), 1);
-        assert_eq!(measured(&sources[..1], &[])("field_names", "in_2_layers"), 0);
-        let server = file("crates/server/src/b.rs", "fn f() { x(\"flow.rate_bps\") }\n");
-        let sources = [sources.into_iter().collect(), vec![server]].concat();
+    fn a_field_is_counted_where_its_name_stands_again_outside_of_its_column() {
+        let column =
+            "Info::new(\"rate_bps\", \"rate\", Unit::Rate), Info::new(\"limit\", \"limit\")\n";
+        let home = file("crates/method/src/a.rs", column);
+        let outside = |path: &str, text: &str| {
+            let sources = [file("crates/method/src/a.rs", column), file(path, text)];
+            measured(&sources, &[])("field_names", "outside")
+        };
+        assert_eq!(outside("crates/server/src/a.rs", "fn f() { x(\"flow.rate_bps limit\") }\n"), 1);
+        assert_eq!(
+            outside("crates/server/src/a.rs", "// \"rate_bps\"\nfn f() { rate_bps() }\n"),
+            0
+        );
+        assert_eq!(outside("truth/src/a.rs", "fn f() { x(\"rate_bps\") }\n"), 0);
         let web = [file("web/src/a.ts", "row.rate_bps")];
-        assert_eq!(measured(&sources, &[])("field_names", "in_4_layers"), 0);
-        assert_eq!(measured(&sources, &web)("field_names", "in_4_layers"), 1);
+        assert_eq!(measured(&[home], &web)("field_names", "outside"), 1);
     }
 
     #[test]

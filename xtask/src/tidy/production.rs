@@ -26,6 +26,15 @@ impl Production<'_> {
         count_code_lines(&self.code)
     }
 
+    /// What stands inside of literals, all else blank, line for line.
+    pub(super) fn literals(&self) -> String {
+        let of_line = |(text, code): (&str, &str)| -> String {
+            let chars = text.chars().zip(code.chars());
+            chars.map(|(c, code)| if code == '"' { c } else { ' ' }).chain(['\n']).collect()
+        };
+        self.text.lines().zip(self.code.lines()).map(of_line).collect()
+    }
+
     /// Identifiers, and the words inside literals and inside comments beside code.
     pub(super) fn words(&self) -> BTreeSet<&str> {
         let lines = self.text.lines().zip(self.code.lines());

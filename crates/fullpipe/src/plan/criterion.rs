@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use fp_method::rounded;
+use fp_model::figure::Kind;
 use fp_model::{parse_duration, parse_rate, parse_size};
-use fp_report::{Method, StepFields, step_fields};
+use fp_report::Method;
 use serde_json::Value;
 
 use crate::yaml::{Problem, Text, nearest};
@@ -109,15 +110,15 @@ impl Criterion {
     /// # Errors
     /// A name that no result of `method` has, and those that it has.
     pub(crate) fn expect_names_of(&self, method: Method) -> Result<(), Problem> {
-        let steps = step_fields(method);
-        let Some(step) = steps.iter().find(|known| known.step == self.step.value) else {
-            let names = steps.iter().map(|known| String::from(known.step)).collect();
+        let steps = method.kinds();
+        let Some(step) = steps.iter().find(|known| known.name == self.step.value) else {
+            let names = steps.iter().map(|known| String::from(known.name)).collect();
             return Err(unknown("step", &self.step, method.command(), names));
         };
         let mut fields = self.conditions.iter().map(|(field, _)| field).chain([&self.field]);
         match fields.find(|field| !step.has(&field.value)) {
             Some(field) => {
-                Err(unknown("field", field, &format!("a step {}", step.step), names(step)))
+                Err(unknown("field", field, &format!("a step {}", step.name), names(step)))
             }
             None => Ok(()),
         }
@@ -241,8 +242,8 @@ fn unknown(kind: &str, name: &Text, of: &str, known: Vec<String>) -> Problem {
 }
 
 /// The names of the fields of a step, those of the first element of each list after the others.
-fn names(step: &StepFields) -> Vec<String> {
-    let (in_lists, single): (Vec<_>, Vec<_>) = step.paths().partition(|path| path.contains(".N"));
+fn names(step: &Kind) -> Vec<String> {
+    let (in_lists, single): (Vec<_>, Vec<_>) = step.fields().partition(|path| path.contains(".N"));
     single.into_iter().chain(in_lists.iter().map(|path| path.replace(".N", ".0"))).collect()
 }
 

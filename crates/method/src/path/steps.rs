@@ -12,6 +12,7 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
     kind: Kind {
         name: "path_mtu",
         title: "path MTU",
+        is_judged: false,
         main: &["mtu_bytes"],
         columns: &and::<_, 1, 6>(&infos(MTU), &[Info::new("family", "family", Unit::Word)]),
         facts: |row| alloc::vec![("path MTU", path_mtu(row))],
@@ -52,6 +53,7 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
     kind: Kind {
         name: "baseline_rtt",
         title: "baseline RTT",
+        is_judged: false,
         main: &["rtt_min_ms"],
         columns: &and::<_, 1, 9>(&infos(RTT), &[Info::new("service", "service", Unit::Word)]),
         facts: |row| alloc::vec![("baseline RTT", baseline_rtt(row))],

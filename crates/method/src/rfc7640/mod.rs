@@ -8,9 +8,9 @@ mod hunt;
 mod plan;
 mod policer;
 mod queue;
-mod report;
 mod shaper;
 mod stateful;
+mod steps;
 mod trains;
 mod verdict;
 
@@ -27,9 +27,10 @@ pub use hunt::{BurstHunt, BurstOutcome, HuntStep};
 pub use plan::{
     BadPlan, Class, Device, Plan, PolicerPlan, PortClass, QueuePlan, Scheduler, ShaperPlan, TcpPlan,
 };
-pub use report::{
-    BaselineRtt, CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, Pattern, PolicerStep,
-    QueueStep, Report, SchedulerStep, ShaperStep, Stateful, Stateless, Step, Trains, Ttpet,
+pub use steps::{
+    BaselineRtt, CAPACITY, CapacityClass, CapacityStep, ClassStep, Hunt, HuntTrial, POLICER,
+    Pattern, PolicerStep, QUEUE, QueueStep, Report, SCHEDULER, SHAPER, SchedulerStep, ShaperStep,
+    Stateful, Stateless, Step, Trains, Ttpet,
 };
 pub use verdict::is_met;
 

@@ -65,6 +65,7 @@ pub static STRESS: Steps<StressStep> = Steps {
     kind: Kind {
         name: "stress",
         title: "stress",
+        is_judged: true,
         main: &["connections_peak"],
         columns: &infos(COLUMNS),
         facts,
@@ -316,11 +317,7 @@ static NAMED: &[Info] = &and::<_, 9, 10>(&[Info::new("time", "time", Unit::Word)
 static TIMES: Table = Table {
     caption: |_| "Times".into(),
     rows: |row| {
-        let times = |field: &&str| {
-            let mut cells = Vec::from([Cell::from(row.info(field).name)]);
-            cells.extend(row.part(field)?.cells.iter().cloned());
-            Some(Row { kind: row.kind, part: Part { columns: NAMED, cells } })
-        };
+        let times = |field: &&str| Some(row.inside(NAMED, row.info(field).name, row.part(field)?));
         ["handshake_us", "rtt_us", "transaction_us"].iter().filter_map(times).collect()
     },
     columns: &[

@@ -59,6 +59,10 @@ impl Part {
         Self { columns: infos, cells: cells(columns, part).collect() }
     }
 
+    pub fn has(&self, field: &str) -> bool {
+        self.columns.iter().any(|info| info.field == field)
+    }
+
     fn place(&self, field: &str) -> usize {
         place(self.columns, field)
     }
@@ -188,6 +192,17 @@ impl Row {
         if is_shown { self.alone() } else { Vec::new() }
     }
 
+    /// A row inside of it.
+    pub const fn of(&self, part: Part) -> Self {
+        Self { kind: self.kind, part }
+    }
+
+    /// The same under a name: `columns` are one for the name and those of the part.
+    pub fn inside(&self, columns: &'static [Info], name: impl Into<Cell>, part: &Part) -> Self {
+        let cells = core::iter::once(name.into()).chain(part.cells.iter().cloned()).collect();
+        self.of(Part { columns, cells })
+    }
+
     /// The figure that stands for the step in a list, with its name where it has no unit; empty where none does.
     pub fn main(&self) -> String {
         let mut fields = self.kind.main.iter();
@@ -205,8 +220,8 @@ impl Row {
 
     /// That of the flow, where both may be loaded; empty where its kind has none.
     pub fn direction(&self) -> &str {
-        let has = |field: &&str| self.columns.iter().any(|info| info.field == *field);
-        ["flow_direction", "direction"].into_iter().find(has).map_or("", |field| self.word(field))
+        let mut fields = ["flow_direction", "direction"].into_iter();
+        fields.find(|field| self.has(field)).map_or("", |field| self.word(field))
     }
 }
 

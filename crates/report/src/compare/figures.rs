@@ -1,7 +1,7 @@
 //! Which figures of a step are compared, and what a step is.
 
 use fp_method::figures::kind;
-use fp_model::figure::{Better, Info, Known, Spread, Unit};
+use fp_model::figure::{Better, Info, Known, Unit};
 
 use crate::stored::fields::Fields;
 
@@ -51,44 +51,15 @@ fn conversion(step: Fields<'_>, beside: Fields<'_>) -> Option<f64> {
     Some(at(to)? / at(from)?.max(1.0))
 }
 
-const fn figure(
-    field: &'static str,
-    name: &'static str,
-    unit: Unit,
-    better: Better,
-    spread: Spread,
-) -> Info {
-    Info { spread, ..Info::new(field, name, unit).better(better) }
-}
-
-use Better::Neither;
-use Spread::Nowhere;
-use Unit::Bytes;
-
-static DEVICE: [Info; 4] = [
-    figure("bsa_bytes", "burst size achieved", Bytes, Neither, Nowhere),
-    figure("rate_estimate_l2_bps", "rate of the policer (l2)", Unit::Rate, Neither, Nowhere),
-    figure("depth_estimate_bytes", "bucket", Bytes, Neither, Nowhere),
-    figure("sr_l2_bps", "shaper rate (l2)", Unit::Rate, Neither, Nowhere),
-];
-
 /// Of steps of this name; of others nothing is compared.
 pub(super) fn of(name: &str) -> impl Iterator<Item = Compared> {
-    let columns = kind(name).map_or_else(|| of_others(name), |kind| kind.columns);
+    let columns = kind(name).map_or(&[][..], |kind| kind.columns);
     let all = columns.iter().flat_map(|info| {
         let part = if let Unit::Part(columns) = info.unit { columns } else { &[] };
         let inside = part.iter().map(|part| Compared { inside: Some(info), info: part });
         std::iter::once(Compared { inside: None, info }).chain(inside)
     });
     all.filter(|figure| figure.info.better != Better::NotCompared)
-}
-
-/// Of kinds whose columns are not described.
-fn of_others(name: &str) -> &'static [Info] {
-    match name {
-        name if name.starts_with("rfc7640_") => &DEVICE,
-        _ => &[],
-    }
 }
 
 /// What a step is: the same in two runs of one method.
@@ -139,8 +110,7 @@ impl Key {
     }
 
     pub(super) fn words(&self) -> String {
-        let name = self.name.trim_start_matches("rfc7640_").replace('_', " ");
-        let name = kind(&self.name).map_or(name, |kind| kind.title.to_owned());
+        let name = kind(&self.name).map_or(self.name.clone(), |kind| kind.title.to_owned());
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
         let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();
         if words.is_empty() { name } else { format!("{name}, {}", words.join(", ")) }

@@ -1,18 +1,14 @@
 //! `fullpipe.result/1` and its stream of events: every figure under a name that carries its unit.
 
-mod fields;
-mod rfc7640;
 mod schema;
 
 use std::time::Duration;
 
-use fp_method::Bounds;
 use fp_method::verdict::{self, Check, Reason};
 use fp_model::figure;
 use fp_model::{Clocks, Evidence, HostFacts};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-pub use fields::{StepFields, step_fields};
 pub use schema::result_schema;
 
 use crate::{Run, Work};
@@ -91,23 +87,6 @@ fn clocks(evidence: &[Evidence]) -> Value {
     })
 }
 
-/// A quantity under its name, the interval around it under the name with an ending; nothing under either
-/// where it is not known.
-fn bounds(name: &str, bounds: Option<&Bounds>) -> Value {
-    let fields = [
-        (String::from(name), json!(bounds.map(|bounds| bounds.estimate))),
-        (format!("{name}_at_least"), json!(bounds.map(|bounds| bounds.at_least))),
-        (format!("{name}_at_most"), json!(bounds.map(|bounds| bounds.at_most))),
-    ];
-    Value::Object(fields.into_iter().collect::<Map<_, _>>())
-}
-
-fn add(fields: &mut Value, more: Value) {
-    if let (Value::Object(fields), Value::Object(more)) = (fields, more) {
-        fields.extend(more);
-    }
-}
-
 fn reason(reason: &Reason) -> Value {
     json!({"code": reason.code.word(), "text": reason.text, "step": reason.step})
 }
@@ -150,14 +129,12 @@ pub(crate) fn steps(work: &Work) -> Vec<Value> {
         Work::Rfc6349 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Y1564 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Burst { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Rfc7640 { report, .. } => report.steps.iter().map(rfc7640::step).collect(),
+        Work::Rfc7640 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
         Work::Stress { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
     };
     for (place, step) in steps.iter_mut().enumerate() {
-        let is_judged = step_fields(work.method())
-            .iter()
-            .any(|fields| step["name"] == fields.step && fields.has("pass"));
-        if is_judged && step.get("pass").is_none() {
+        let mut kinds = work.method().kinds().iter();
+        if kinds.any(|kind| step["name"] == kind.name && kind.is_judged) {
             step["pass"] = json!(is_met(work, place));
         }
     }
@@ -176,10 +153,6 @@ fn is_met(work: &Work, place: usize) -> Option<bool> {
         // Their steps say it themselves.
         Work::Burst { .. } | Work::Y1564 { .. } => None,
     }
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e6
 }
 
 /// One line of the stream: what has just happened, `t_s` after the run began.

@@ -1,77 +1,19 @@
-//! The JSON Schema of results, `fullpipe.result/1`, made of the names of their steps' fields.
-
-use std::collections::BTreeSet;
+//! The JSON Schema of results, `fullpipe.result/1`, made of the columns of their steps.
 
 use fp_method::reason::Code;
+use fp_model::figure::{Info, Kind, Unit};
 use serde_json::{Map, Value, json};
 
-use super::{SCHEMA, StepFields, step_fields};
+use super::SCHEMA;
 use crate::Method;
-
-/// Fields that hold words. Names end in their unit where they hold a number.
-const WORDS: [&str; 40] = [
-    "buffer_delay_grade",
-    "cause",
-    "charged_layer",
-    "cir_layer",
-    "class",
-    "code",
-    "congestion_control",
-    "definition",
-    "device",
-    "direction",
-    "ecn",
-    "ecn_sent",
-    "engine",
-    "excess",
-    "family",
-    "flaw",
-    "flow",
-    "flow_direction",
-    "found",
-    "kind",
-    "layer",
-    "limit",
-    "name",
-    "part",
-    "pattern",
-    "probed_by",
-    "profile",
-    "role",
-    "scheduler",
-    "sender",
-    "sent_by",
-    "service",
-    "skipped",
-    "source",
-    "status",
-    "step",
-    "text",
-    "transport",
-    "version",
-    "way",
-];
-
-/// Fields that are true or false.
-const FLAGS: [&str; 9] = [
-    "abort",
-    "black_hole",
-    "conserved",
-    "final",
-    "is_limit",
-    "overload_drops",
-    "pass",
-    "regular",
-    "tester_limit",
-];
 
 /// The schema of a result of any method.
 pub fn result_schema() -> Value {
     let methods: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
     // Some steps are of several methods.
     let mut steps: Vec<Value> = Vec::new();
-    for fields in Method::ALL.iter().flat_map(|method| step_fields(*method)) {
-        let of_step = step(fields);
+    for kind in Method::ALL.iter().flat_map(|method| method.kinds()) {
+        let of_step = step(kind);
         if !steps.contains(&of_step) {
             steps.push(of_step);
         }
@@ -206,45 +148,42 @@ fn validity() -> Value {
 }
 
 /// The schema of one kind of step: no other fields, each of its type or unknown.
-fn step(fields: &StepFields) -> Value {
-    let paths: BTreeSet<String> = fields.paths().collect();
-    let split: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
-    let mut of_step = object(&split);
-    of_step["properties"]["name"] = json!({"const": fields.step});
+fn step(kind: &Kind) -> Value {
+    let mut of_step = object(kind.columns);
+    of_step["properties"]["name"] = json!({"const": kind.name});
+    if kind.is_judged {
+        of_step["properties"]["pass"] = scalar(Unit::Flag);
+    }
     of_step["required"] = json!(["name"]);
     of_step
 }
 
-/// The object that has these paths: its own fields, and what is inside of them.
-fn object(paths: &[Vec<&str>]) -> Value {
-    let names: BTreeSet<&str> = paths.iter().filter_map(|path| path.first().copied()).collect();
-    let below = |name: &str| -> Vec<Vec<&str>> {
-        let of_it = paths.iter().filter(|path| path.first() == Some(&name));
-        of_it.map(|path| path[1..].to_vec()).filter(|rest| !rest.is_empty()).collect()
-    };
-    let properties: Map<String, Value> =
-        names.iter().map(|name| ((*name).to_owned(), field(name, &below(name)))).collect();
+/// The object that has these columns.
+fn object(columns: &[Info]) -> Value {
+    let mut properties = Map::new();
+    for info in columns {
+        properties.insert(info.field.to_owned(), field(info));
+        if info.has_interval {
+            properties.extend(info.ends().map(|end| (end, scalar(info.unit))));
+        }
+    }
     json!({"type": ["object", "null"], "additionalProperties": false, "properties": properties})
 }
 
-fn field(name: &str, below: &[Vec<&str>]) -> Value {
-    let elements: Vec<Vec<&str>> =
-        below.iter().filter(|path| path[0] == "N").map(|path| path[1..].to_vec()).collect();
-    if below.is_empty() {
-        scalar(name)
-    } else if elements.is_empty() {
-        object(below)
-    } else if elements.iter().all(Vec::is_empty) {
-        json!({"type": ["array", "null"], "items": scalar(name)})
-    } else {
-        json!({"type": ["array", "null"], "items": object(&elements)})
+fn field(info: &Info) -> Value {
+    let list = |items: Value| json!({"type": ["array", "null"], "items": items});
+    match info.unit {
+        Unit::Part(columns) => object(columns),
+        Unit::Parts(columns) | Unit::Series(columns) => list(object(columns)),
+        unit if info.is_list => list(scalar(unit)),
+        unit => scalar(unit),
     }
 }
 
-fn scalar(name: &str) -> Value {
-    let kind = match name {
-        name if WORDS.contains(&name) => "string",
-        name if FLAGS.contains(&name) => "boolean",
+fn scalar(unit: Unit) -> Value {
+    let kind = match unit {
+        Unit::Word => "string",
+        Unit::Flag => "boolean",
         _ => "number",
     };
     json!({"type": [kind, "null"]})

@@ -1,13 +1,12 @@
 //! A step of a stored result with its figures as people read them: the same words, units and digits
 //! as on the screen, by the same functions.
 
-use std::time::Duration;
-
 use fp_method::rounded;
 use fp_model::Rate;
+use fp_model::figure::Unit;
 use serde_json::Value;
 
-use crate::text::{duration, grouped, rate, rate_within, unknown};
+use crate::text::{grouped, rate, rate_within, unknown};
 
 /// The fields of one object; what is `null` or not there is shown as unknown.
 #[derive(Clone, Copy, Debug)]
@@ -56,27 +55,16 @@ impl<'a> Fields<'a> {
 
     /// Of a field in seconds.
     pub(crate) fn seconds(self, field: &str) -> String {
-        self.time(field, 1e9)
-    }
-
-    /// Of a field in milliseconds.
-    pub(crate) fn milliseconds(self, field: &str) -> String {
-        self.time(field, 1e6)
+        self.shown(Unit::Seconds, field)
     }
 
     /// Of a field in microseconds.
     pub(crate) fn microseconds(self, field: &str) -> String {
-        self.time(field, 1e3)
+        self.shown(Unit::Microseconds, field)
     }
 
-    fn time(self, field: &str, nanos_each: f64) -> String {
-        self.span(field, nanos_each).map_or_else(unknown, duration)
-    }
-
-    /// Documents have times in fractions of units, of whole nanoseconds.
-    fn span(self, field: &str, nanos_each: f64) -> Option<Duration> {
-        let nanos = self.number(field).map(|number| (number * nanos_each).round().max(0.0));
-        nanos.map(|nanos| Duration::from_nanos(nanos as u64))
+    fn shown(self, unit: Unit, field: &str) -> String {
+        self.number(field).map_or_else(unknown, |value| unit.shown(value))
     }
 
     /// A count with its thousands apart; of a figure that is not whole, the nearest.
@@ -100,10 +88,9 @@ mod tests {
 
     #[test]
     fn figures_are_shown_as_on_the_screen() {
-        let value = json!({"a_bps": 15_092_338, "b_ms": 58.474_112, "c": 63_712, "d": 97.346});
+        let value = json!({"a_bps": 15_092_338, "c": 63_712, "d": 97.346});
         let fields = Fields(&value);
         assert_eq!(fields.rate("a_bps"), "15.09 Mbit/s");
-        assert_eq!(fields.milliseconds("b_ms"), "58.47 ms");
         assert_eq!(fields.grouped("c"), "63,712");
         assert_eq!(fields.decimals("d", 2, "%"), "97.35 %");
     }

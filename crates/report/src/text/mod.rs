@@ -2,15 +2,13 @@
 
 mod live;
 mod path;
-mod rfc6349;
-mod rfc7640;
+pub(crate) mod rfc6349;
 mod sparkline;
 mod stress;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use fp_method::Bounds;
 pub(crate) use fp_method::grouped;
 pub(crate) use fp_model::figure::amount;
 use fp_model::figure::{Known, Unit};
@@ -20,21 +18,6 @@ use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 pub use live::Progress;
 pub use sparkline::sparkline;
 pub use stress::connections;
-
-use crate::Work;
-
-/// What a run found, of a method whose tables the document does not have as the screen does.
-pub(crate) fn body(out: &mut String, work: &Work) {
-    match work {
-        Work::Burst { .. }
-        | Work::Flow { .. }
-        | Work::Rfc2544 { .. }
-        | Work::Stress { .. }
-        | Work::Y1564 { .. } => {}
-        Work::Rfc6349 { plan, report } => rfc6349::body(out, plan, report),
-        Work::Rfc7640 { plan, report } => rfc7640::body(out, plan, report),
-    }
-}
 
 /// Adds a line, without the blanks that a table leaves at its end.
 pub(crate) fn line(out: &mut String, text: &str) {
@@ -167,12 +150,6 @@ pub(crate) fn beside(found: &str, whole: Rate) -> String {
         (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
         _ => format!("{found} of {whole}"),
     }
-}
-
-/// A quantity with the interval around it, `40.00 Mbit/s (39.99 Mbit/s … 40.01 Mbit/s)`.
-fn between(bounds: &Bounds, shown: impl Fn(f64) -> String) -> String {
-    let [estimate, least, most] = [bounds.estimate, bounds.at_least, bounds.at_most].map(shown);
-    format!("{estimate} ({least} … {most})")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{beside, duration, grouped, line, mark, rate, rate_within, unknown};
 /// With it a row fits 80 columns.
 const BAR_CELLS: usize = 13;
 
-pub(super) fn body(out: &mut String, plan: &Plan, report: &Report) {
+pub(crate) fn body(out: &mut String, plan: &Plan, report: &Report) {
     path(out, &report.steps);
     window_walk(out, &report.steps);
     throughput(out, plan, &report.steps);

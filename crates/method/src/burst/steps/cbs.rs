@@ -50,6 +50,7 @@ pub static CBS: Steps<CbsStep> = Steps {
     kind: Kind {
         name: "cbs",
         title: "CBS",
+        is_judged: false,
         main: &["rx_burst_bytes_mean"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

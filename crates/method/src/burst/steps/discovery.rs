@@ -178,6 +178,7 @@ pub static DISCOVERY: Steps<Discovery> = Steps {
     kind: Kind {
         name: "discovery",
         title: "discovery",
+        is_judged: false,
         main: &["cir_bps", "rate_bps"],
         columns: &infos(COLUMNS),
         facts,

@@ -22,6 +22,7 @@ pub static LINE: Steps<Line> = Steps {
     kind: Kind {
         name: "line",
         title: "line",
+        is_judged: false,
         main: &["rate_l1_bps"],
         columns: &infos(COLUMNS),
         facts: |row| vec![("line", sentence(row))],

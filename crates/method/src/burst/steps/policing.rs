@@ -48,6 +48,7 @@ pub static POLICING: Steps<PolicingStep> = Steps {
     kind: Kind {
         name: "policing",
         title: "policing",
+        is_judged: false,
         main: &["estimated_cbs_bytes"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -36,6 +36,7 @@ pub static RATE: Steps<RateStep> = Steps {
     kind: Kind {
         name: "rate",
         title: "rate",
+        is_judged: false,
         main: &["measured_cir_bps"],
         columns: &infos(COLUMNS),
         facts: |row| vec![fact(row)],

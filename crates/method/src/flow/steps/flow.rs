@@ -180,6 +180,7 @@ pub static FLOW: Steps<FlowStep> = Steps {
     kind: Kind {
         name: "flow",
         title: "flow",
+        is_judged: true,
         main: &["rate_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

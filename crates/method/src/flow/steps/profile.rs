@@ -79,6 +79,7 @@ pub static PROFILE: Steps<ProfileStep> = Steps {
     kind: Kind {
         name: "profile",
         title: "profile",
+        is_judged: false,
         main: &["tracking_error_percent"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -83,6 +83,7 @@ pub static BACK_TO_BACK: Steps<BackToBack> = Steps {
     kind: Kind {
         name: "rfc2544_back_to_back",
         title: "back to back",
+        is_judged: true,
         main: &["average_frames"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

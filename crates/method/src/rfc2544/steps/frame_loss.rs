@@ -27,6 +27,7 @@ pub static FRAME_LOSS: Steps<FrameLoss> = Steps {
     kind: Kind {
         name: "rfc2544_frame_loss",
         title: "frame loss",
+        is_judged: true,
         main: &[],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -39,6 +39,7 @@ pub static LATENCY: Steps<Latency> = Steps {
     kind: Kind {
         name: "rfc2544_latency",
         title: "latency",
+        is_judged: true,
         main: &["latency_mean_ms"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -49,6 +49,7 @@ pub static LINE_RATE: Steps<LineRate> = Steps {
     kind: Kind {
         name: "line_rate",
         title: "line rate",
+        is_judged: false,
         main: &["rate_l1_bps"],
         columns: &infos(COLUMNS),
         facts: |row| alloc::vec![("line rate", sentence(row))],

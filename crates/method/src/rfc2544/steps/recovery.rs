@@ -28,6 +28,7 @@ pub static RECOVERY: Steps<Recovery> = Steps {
     kind: Kind {
         name: "rfc2544_recovery",
         title: "recovery",
+        is_judged: true,
         main: &["recovery_ms"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -72,6 +72,7 @@ pub static THROUGHPUT: Steps<Throughput> = Steps {
     kind: Kind {
         name: "rfc2544_throughput",
         title: "throughput",
+        is_judged: true,
         main: &["rate_l2_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -103,6 +103,7 @@ pub static BOTTLENECK: Steps<Bottleneck> = Steps {
     kind: Kind {
         name: "bottleneck",
         title: "bottleneck",
+        is_judged: false,
         main: &["rate_bps"],
         columns: &infos(COLUMNS),
         facts: |row| alloc::vec![("bottleneck", sentence(row))],

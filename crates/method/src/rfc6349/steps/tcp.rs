@@ -149,6 +149,7 @@ pub static TCP: Steps<TcpStep> = Steps {
     kind: Kind {
         name: "tcp",
         title: "TCP",
+        is_judged: true,
         main: &["throughput_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),

@@ -111,6 +111,7 @@ pub static CONFIGURATION: Steps<ServiceStep> = Steps {
     kind: Kind {
         name: "y1564_configuration",
         title: "configuration",
+        is_judged: false,
         main: MAIN,
         columns: INFOS,
         facts: |_| Vec::new(),
@@ -123,6 +124,7 @@ pub static PERFORMANCE: Steps<ServiceStep> = Steps {
     kind: Kind {
         name: "y1564_performance",
         title: "performance",
+        is_judged: false,
         main: MAIN,
         columns: INFOS,
         facts: |_| Vec::new(),
