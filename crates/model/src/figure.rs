@@ -19,7 +19,7 @@ mod shown;
 
 pub use row::{Part, Row, cells};
 pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
-pub use shown::{amount, duration, one_way, rate};
+pub use shown::{amount, beside, duration, one_way, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
 /// was not reached has no upper one.
@@ -424,6 +424,8 @@ pub enum Shown {
     Limit(&'static str, fn(&Row) -> String, fn(&Row) -> bool),
     /// A figure that is made of several fields.
     Figure(&'static str, fn(&Row) -> String),
+    /// A figure beside what it is a part of, which plain characters draw at the end of the row.
+    Bar(&'static str, fn(&Row) -> String, fn(&Row) -> Option<[f64; 2]>),
     /// What became of what was asked of a step; no column where nothing was asked of any.
     Result,
 }

@@ -53,6 +53,7 @@ fn cell(shown: &Shown, row: &Row, step: Fields<'_>) -> Cell {
         Shown::Limit(_, of, is_tester) => {
             Cell::toned(of(row), if is_tester(row) { Tone::Doubtful } else { Tone::Neutral })
         }
+        Shown::Bar(_, of, bar) => Cell { bar: bar(row), ..Cell::new(of(row)) },
         Shown::Result => result(step),
     }
 }
@@ -86,7 +87,7 @@ fn column(first: &Row, shown: &Shown) -> Column {
         Shown::Field(field) => (first.info(field).name, is_word(field)),
         Shown::As(field, head) => (head, is_word(field)),
         Shown::Words(head, _) | Shown::Limit(head, ..) => (head, true),
-        Shown::Figure(head, _) => (head, false),
+        Shown::Figure(head, _) | Shown::Bar(head, ..) => (head, false),
         Shown::Result => ("result", true),
     };
     Column { head: head.to_owned(), side: if is_word { Side::Left } else { Side::Right } }

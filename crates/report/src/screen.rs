@@ -4,7 +4,7 @@ use fp_method::rounded;
 
 use crate::document::plain_blocks;
 use crate::sentence::{self, word};
-use crate::text::{folded, happened, line, mark, rfc6349};
+use crate::text::{folded, happened, line, mark};
 use crate::{Run, Work, certificate, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
@@ -35,13 +35,8 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
         line(&mut out, &format!("{:<15} {status:<4} {count:<12} {figure}", judged.direction));
     }
     line(&mut out, "");
-    match &run.work {
-        Work::Rfc6349 { plan, report } => rfc6349::body(&mut out, plan, report),
-        work => {
-            let blocks = certificate::of_method(work.method().name(), &brief);
-            plain_blocks(&mut out, &blocks, columns);
-        }
-    }
+    let blocks = certificate::of_method(run.work.method().name(), &brief);
+    plain_blocks(&mut out, &blocks, columns);
     line(&mut out, "");
     line(&mut out, &format!("verdict: {}", word(&run.work.outcome().0.status.to_string())));
     for reason in reasons::of(&brief) {

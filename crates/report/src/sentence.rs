@@ -1,12 +1,12 @@
 //! The verdict in one sentence: the figure with its interval beside what was sold, and the main reason.
 
-use fp_model::Rate;
+use fp_model::figure::{Unit, beside};
 use serde_json::Value;
 
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::stored::headline;
-use crate::text::{beside, grouped, shortened};
+use crate::text::{grouped, shortened};
 
 /// What fits one line of a terminal and of a certificate.
 pub(crate) const COLUMNS: usize = 100;
@@ -129,7 +129,7 @@ fn tcp(step: Fields<'_>) -> String {
     let of = sold.or_else(|| Some((step.number("ideal_bps")?, "ideal")));
     let found = step.rate_within("throughput_bps");
     let text = of.map_or(found.clone(), |(bps, what)| {
-        format!("{} {what}", beside(&found, Rate::bps(bps.max(0.0) as u64)))
+        format!("{} {what}", beside(&found, &Unit::Rate.shown(bps)))
     });
     format!("{direction}{both} {text}")
 }
@@ -148,9 +148,8 @@ fn flow(step: Fields<'_>) -> String {
     let loss = step.number("loss_percent").map(|percent| format!(", {percent:.3} % lost"));
     let sent = step.inside("sent_rates").number("l4_bps");
     let found = step.rate("rate_bps");
-    let text = sent.map_or(found.clone(), |bps| {
-        format!("{} sent", beside(&found, Rate::bps(bps.max(0.0) as u64)))
-    });
+    let text = sent
+        .map_or(found.clone(), |bps| format!("{} sent", beside(&found, &Unit::Rate.shown(bps))));
     format!("{} {text}{}", step.word("direction"), loss.unwrap_or_default())
 }
 

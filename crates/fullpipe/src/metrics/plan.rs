@@ -16,27 +16,13 @@ use serde_json::Value;
 
 use super::{encoded, registry};
 
-/// A figure of steps whose columns are not described: its field in results, its metric, and what one in the
-/// field is in the metric's unit.
-type FigureOf = (&'static str, Metric, f64);
-
-const FIGURES: [FigureOf; 11] = [
-    ("throughput_bps", metric::THROUGHPUT_L4, 1.0),
-    (MEASURE, metric::THROUGHPUT_IDEAL_L4, 1.0),
-    ("ideal_bps", metric::PATH_IDEAL_L4, 1.0),
-    ("rate_l1_bps", metric::RATE_L1, 1.0),
-    ("rate_l2_bps", metric::RATE_L2, 1.0),
-    ("rate_l3_bps", metric::RATE_L3, 1.0),
-    ("rate_l4_bps", metric::RATE_L4, 1.0),
-    ("rtt_mean_ms", metric::RTT_MEAN, 1e-3),
-    ("efficiency_percent", metric::TCP_EFFICIENCY, 1e-2),
-    ("buffer_delay_percent", metric::BUFFER_DELAY, 1e-2),
-    ("retransmitted_bytes", metric::RETRANSMITTED, 1.0),
+/// The metric of a rate that stands beside its layer, as those of bottlenecks and policers.
+const OF_LAYERS: [(&str, Metric); 4] = [
+    ("l1", metric::RATE_L1),
+    ("l2", metric::RATE_L2),
+    ("l3", metric::RATE_L3),
+    ("l4", metric::RATE_L4),
 ];
-
-/// What a throughput is a share of: of a window walk, whose windows need not fill the path, what its
-/// windows allow; else the ideal.
-const MEASURE: &str = "ideal";
 
 /// What is known of the tests of a plan; whoever has it sees the same.
 #[derive(Clone, Debug)]
@@ -125,8 +111,9 @@ impl Watched {
 /// All metrics, each with its help.
 fn metrics() -> BTreeMap<&'static str, &'static str> {
     let of_columns = kinds().flat_map(|kind| kind.columns).filter_map(|info| info.metric);
-    let of_others = FIGURES.map(|(_, metric, _)| metric);
-    of_columns.chain(of_others).map(|metric| (metric.name, metric.help)).collect()
+    let of_layers = OF_LAYERS.map(|(_, metric)| metric);
+    let all = of_columns.chain(of_layers).chain([metric::THROUGHPUT_IDEAL_L4]);
+    all.map(|metric| (metric.name, metric.help)).collect()
 }
 
 fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
@@ -141,30 +128,24 @@ fn figures(result: &Value) -> BTreeMap<(&'static str, String, String), f64> {
                 add(metric.name, value * info.unit.base());
             }
         }
-        let is_column = |field| columns.iter().any(|info| info.field == field);
-        for (field, metric, one) in FIGURES.into_iter().filter(|(field, ..)| !is_column(*field)) {
-            if let Some(value) = number(step, field) {
-                add(metric.name, value * one);
-            }
+        for (metric, value) in of_layer(step).into_iter().chain(ideal(step)) {
+            add(metric.name, value);
         }
     }
     figures
 }
 
-/// What a step has in a field. A rate that stands beside its layer, as those of flows and of the
-/// bottleneck, counts as one of the field that names the layer.
-fn number(step: &Value, field: &str) -> Option<f64> {
-    let field = match (field, step["role"].as_str()) {
-        (MEASURE, Some("walk")) => "ideal_windows_bps",
-        (MEASURE, _) => "ideal_bps",
-        (field, _) => field,
-    };
-    let at_its_layer = || {
-        let layer = step["layer"].as_str().or_else(|| step["charged_layer"].as_str())?;
-        let is_asked = field.strip_prefix("rate_")?.strip_suffix("_bps")? == layer;
-        step["rate_bps"].as_f64().filter(|_| is_asked)
-    };
-    step[field].as_f64().or_else(at_its_layer)
+fn of_layer(step: &Value) -> Option<(Metric, f64)> {
+    let layer = step["layer"].as_str().or_else(|| step["charged_layer"].as_str())?;
+    let (_, metric) = OF_LAYERS.into_iter().find(|(name, _)| *name == layer)?;
+    Some((metric, step["rate_bps"].as_f64()?))
+}
+
+/// What a throughput is a share of: of a window walk, whose windows need not fill the path, what its windows allow;
+/// else the ideal.
+fn ideal(step: &Value) -> Option<(Metric, f64)> {
+    let field = if step["role"] == "walk" { "ideal_windows_bps" } else { "ideal_bps" };
+    Some((metric::THROUGHPUT_IDEAL_L4, step[field].as_f64()?))
 }
 
 type Labels = Vec<(&'static str, String)>;
@@ -325,8 +306,7 @@ mod tests {
             let fields = kind.columns.iter().map(|info| (info.field.to_owned(), json!(1.5)));
             fields.chain([("name".to_owned(), json!(kind.name))]).collect()
         };
-        let of_others = FIGURES.iter().map(|(field, ..)| ((*field).to_owned(), json!(1.5)));
-        let steps: Vec<Value> = kinds().map(of_kind).chain([of_others.collect()]).collect();
+        let steps: Vec<Value> = kinds().map(of_kind).collect();
         let watched = watched();
         watched.on_test(&Ended {
             test: "all",

@@ -24,8 +24,8 @@ use crate::tester::observed;
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use steady::Settled;
 pub use steps::{
-    BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TCP,
-    THROUGHPUT, TcpStep, WALK,
+    BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, METRICS, Report, Role, Source, Step,
+    TCP, THROUGHPUT, TcpStep, WALK,
 };
 pub use verdict::is_met;
 

@@ -91,6 +91,16 @@ impl Part {
         percent.map_or_else(unknown, |percent| Unit::Percent(1).shown(percent))
     }
 
+    /// A number with its interval beside another one that it is a part of.
+    pub fn beside(&self, of: &str, whole: &str) -> String {
+        shown::beside(&self.shown(of), &self.value(whole))
+    }
+
+    /// The two numbers, where both are known.
+    pub fn both(&self, of: &str, whole: &str) -> Option<[f64; 2]> {
+        Some([self.number(of)?.value, self.number(whole)?.value])
+    }
+
     /// Empty where there is none.
     pub fn word(&self, field: &str) -> &str {
         match &self.cells[self.place(field)] {

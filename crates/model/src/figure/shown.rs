@@ -180,6 +180,14 @@ pub fn rate(rate: Rate) -> String {
     Unit::Rate.shown(rate.as_bps() as f64)
 }
 
+/// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
+pub fn beside(found: &str, whole: &str) -> String {
+    match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
+        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
+        _ => format!("{found} of {whole}"),
+    }
+}
+
 /// A one-way delay by two clocks that agree to `error`: of a delay below that only an upper bound is
 /// known.
 pub fn one_way(delay: Duration, error: Duration) -> String {

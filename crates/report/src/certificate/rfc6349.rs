@@ -1,6 +1,6 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
-use fp_method::rfc6349::{TCP, THROUGHPUT, WALK};
+use fp_method::rfc6349::{METRICS, TCP, THROUGHPUT, WALK};
 use fp_model::figure;
 
 use super::{capital, named};
@@ -23,6 +23,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         blocks.push(Block::Figures(bars));
     }
     let trials = add(&mut blocks, &THROUGHPUT, steps);
+    add(&mut blocks, &METRICS, steps);
     let baseline_us = named(steps, "baseline_rtt")
         .first()
         .and_then(|step| step.number("rtt_min_ms"))

@@ -19,6 +19,11 @@ impl Compared {
         format!("{outer}{}", self.info.field)
     }
 
+    /// The step, or the row inside of it, that has it.
+    pub(super) fn step_of<'a>(&self, step: Fields<'a>) -> Fields<'a> {
+        self.inside.map_or(step, |outer| step.inside(outer.field))
+    }
+
     /// For people.
     pub(super) fn name(&self) -> String {
         let outer = self.inside.map(|outer| format!("{}: ", outer.name)).unwrap_or_default();
@@ -32,7 +37,7 @@ pub(super) fn measured(
     step: Fields<'_>,
     beside: Fields<'_>,
 ) -> Option<Known<f64>> {
-    let step_of = figure.inside.map_or(step, |outer| step.inside(outer.field));
+    let step_of = figure.step_of(step);
     let field = figure.info.field;
     let value = step_of.number(field)?;
     let scale = if figure.info.unit == Unit::RateOfLayer { conversion(step, beside)? } else { 1.0 };

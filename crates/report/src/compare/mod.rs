@@ -131,7 +131,8 @@ pub fn compare<'a>(
             let again = |steps: &BTreeMap<Key, Fields<'_>>| measured(*steps.get(key)?);
             let again: Vec<f64> =
                 repeats.iter().filter_map(again).map(|repeat| repeat.value).collect();
-            let both = Both { steps: [*other, *step], values: [first, second] };
+            let steps = [*other, *step].map(|step| figure.step_of(step));
+            let both = Both { steps, values: [first, second] };
             let noise = noise::of(figure.info, both, &again);
             rows.push(Row { key: key.clone(), figure, first, second, noise });
         }

@@ -107,15 +107,18 @@ pub enum Side {
 pub struct Cell {
     pub text: String,
     pub tone: Tone,
+    /// What was reached and what would have been ideal, drawn at the end of the row in plain characters alone.
+    #[serde(skip)]
+    pub bar: Option<[f64; 2]>,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), tone: Tone::Neutral }
+        Self::toned(text, Tone::Neutral)
     }
 
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
-        Self { text: text.into(), tone }
+        Self { text: text.into(), tone, bar: None }
     }
 }
 

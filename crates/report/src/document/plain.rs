@@ -6,6 +6,9 @@ use crate::text::{folded, line};
 
 /// How wide a table may be where nobody knows how wide the terminal is.
 const COLUMNS: usize = 100;
+/// How long a bar is at most, and what stands above it.
+const BAR_CELLS: usize = 13;
+const BAR_HEAD: &str = "│ is the ideal";
 /// Between two columns, and before the first one.
 const BLANKS: &str = "  ";
 
@@ -80,6 +83,9 @@ fn plain_block(out: &mut String, block: &Block, columns: usize) {
 /// Where a row would be wider than the terminal, what its first cell says stands above the rows that have it
 /// in common, and the words of cells that begin at the left stand below each other.
 fn plain_rows(out: &mut String, table: &Table, columns: usize) {
+    let bars = bars(table);
+    let beside = if bars.is_empty() { 0 } else { BLANKS.len() + BAR_CELLS + 1 };
+    let columns = columns.saturating_sub(beside);
     let rows = rows(table, str::to_owned);
     let mut widths = widths(&rows);
     let wide = |widths: &[usize]| widths.iter().map(|width| BLANKS.len() + width).sum::<usize>();
@@ -110,7 +116,11 @@ fn plain_rows(out: &mut String, table: &Table, columns: usize) {
         widths[place] = widths[place].saturating_sub(over).max(least[place].min(widths[place]));
     }
     let mut above = None;
-    for row in &rows {
+    // The first row are the heads.
+    let head = if bars.is_empty() { "" } else { BAR_HEAD };
+    let bars =
+        std::iter::once(head).chain(bars.iter().map(String::as_str)).chain(std::iter::repeat(""));
+    for (row, bar) in rows.iter().zip(bars) {
         let head = row.first().filter(|_| is_first_alone);
         if head.is_some_and(|head| !head.is_empty()) && head != above {
             head.iter().for_each(|head| line(out, &format!("{BLANKS}{head}")));
@@ -127,9 +137,35 @@ fn plain_rows(out: &mut String, table: &Table, columns: usize) {
         for place in 0..words.iter().map(Vec::len).max().unwrap_or(0) {
             let row: Vec<String> =
                 words.iter().map(|cell| cell.get(place).cloned().unwrap_or_default()).collect();
-            line(out, &format!("{BLANKS}{}", cells(table, &row, &widths).join(BLANKS)));
+            let bar = if place == 0 { bar } else { "" };
+            line(
+                out,
+                &format!("{BLANKS}{}{BLANKS}{bar}", cells(table, &row, &widths).join(BLANKS)),
+            );
         }
     }
+}
+
+/// The bar of each row on a scale that ends at the largest figure: filled cells for what was reached, a line at what
+/// would have been ideal. None in a table without.
+fn bars(table: &Table) -> Vec<String> {
+    let all: Vec<Option<[f64; 2]>> =
+        table.rows.iter().map(|row| row.iter().find_map(|cell| cell.bar)).collect();
+    let most = all.iter().flatten().flatten().copied().fold(0.0, f64::max);
+    if most <= 0.0 {
+        return Vec::new();
+    }
+    let bar = |[reached, ideal]: [f64; 2]| {
+        let end = (ideal / most * BAR_CELLS as f64).round();
+        let filled = (reached / ideal.max(1.0) * end).round() as usize;
+        let cell = |at: usize| match at {
+            at if at == end as usize => '│',
+            at if at < filled => '█',
+            _ => ' ',
+        };
+        (0..=BAR_CELLS).map(cell).collect::<String>()
+    };
+    all.into_iter().map(|each| each.map_or_else(String::new, bar)).collect()
 }
 
 /// As GitHub's dialect of Markdown has it; ends with a line feed.

@@ -1,8 +1,6 @@
 //! What a run found as text, method by method, and the lines while it runs.
 
 mod live;
-mod path;
-pub(crate) mod rfc6349;
 mod sparkline;
 mod stress;
 
@@ -141,15 +139,6 @@ pub fn progress(direction: Direction, slots: &[Sample]) -> String {
 pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Option<Rate>) -> String {
     let known = Known { value: measured, at_least, at_most };
     Unit::Rate.within(known.map(|rate| rate.as_bps() as f64))
-}
-
-/// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
-pub(crate) fn beside(found: &str, whole: Rate) -> String {
-    let whole = rate(whole);
-    match (found.rsplit_once(' '), whole.rsplit_once(' ')) {
-        (Some((figure, unit)), Some((_, same))) if unit == same => format!("{figure} of {whole}"),
-        _ => format!("{found} of {whole}"),
-    }
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ pub static TCP: Steps<TcpStep> = Steps {
         main: &["throughput_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&WALK, &THROUGHPUT],
+        tables: &[&WALK, &THROUGHPUT, &METRICS],
     },
     columns: COLUMNS,
 };
@@ -239,15 +239,18 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
 ];
 
 pub static WALK: Table = Table {
-    caption: |_| "Window walk".into(),
+    caption: |row| sent("Window walk", row),
     rows: |row| row.when(row.word("role") == "walk"),
     columns: &[
         Shown::Field("flow_direction"),
-        Shown::Field("window_fraction"),
+        Shown::As("window_fraction", "window"),
         Shown::Field("connections"),
-        Shown::Field("window_bytes"),
-        Shown::Field("throughput_bps"),
-        Shown::Figure("ideal", |row| row.shown(allowed(row))),
+        Shown::As("window_bytes", "of each"),
+        Shown::Bar(
+            "throughput of ideal",
+            |row| row.beside("throughput_bps", allowed(row)),
+            |row| row.both("throughput_bps", allowed(row)),
+        ),
         Shown::Figure("share", |row| row.share("throughput_bps", allowed(row))),
         Shown::Result,
     ],
@@ -258,39 +261,64 @@ pub static WALK: Table = Table {
     },
 };
 
+/// How the trials of a table were sent.
+fn sent(name: &str, row: &Row) -> String {
+    let of = [row.word("sender"), row.word("congestion_control")];
+    match of {
+        ["", control] | [control, ""] => format!("{name}, {control}"),
+        [sender, control] => format!("{name}, {sender} sender, {control}"),
+    }
+}
+
 /// What the windows of a step of the walk allow; an older result has it as the ideal.
 fn allowed(row: &Row) -> &'static str {
     if row.number("ideal_windows_bps").is_some() { "ideal_windows_bps" } else { "ideal_bps" }
 }
 
 pub static THROUGHPUT: Table = Table {
-    caption: |_| "TCP throughput".into(),
+    caption: |row| format!("TCP throughput, {}", row.word("congestion_control")),
     rows: |row| row.when(row.word("role") == "throughput"),
     columns: &[
-        Shown::Words("direction", |row| match row.word("direction") {
-            "bidirectional" => format!("both: {}", row.word("flow_direction")),
-            direction => direction.into(),
-        }),
+        LOADED,
         Shown::Field("sender"),
-        Shown::Field("congestion_control"),
         Shown::Figure("connections × window", |row| {
             format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"))
         }),
-        Shown::Field("throughput_bps"),
-        Shown::Figure("ideal", |row| row.value("ideal_bps")),
+        Shown::Figure("throughput of ideal", |row| row.beside("throughput_bps", "ideal_bps")),
         Shown::Figure("share", |row| row.share("throughput_bps", "ideal_bps")),
+        Shown::Result,
+    ],
+    note: |_| {
+        "A bulk sender always has more to send; a burst sender writes a window when the one before is \
+         acknowledged."
+            .into()
+    },
+};
+
+const LOADED: Shown = Shown::Words("direction", |row| match row.word("direction") {
+    "bidirectional" => format!("both: {}", row.word("flow_direction")),
+    direction => direction.into(),
+});
+
+//= rfc6349 4.3
+pub static METRICS: Table = Table {
+    caption: |_| "TCP metrics".into(),
+    rows: |row| row.when(row.word("role") == "throughput"),
+    columns: &[
+        LOADED,
+        Shown::Field("sender"),
         Shown::As("transfer_time_ratio", "TTR"),
         Shown::Field("efficiency_percent"),
         Shown::Figure("buffer delay", buffer_delay),
         Shown::Field("rtt_mean_ms"),
-        Shown::Result,
+        Shown::As("retransmitted_bytes", "retransmitted"),
+        Shown::As("ideal_even_bps", "even share"),
     ],
     note: |_| {
-        "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the \
-           bytes was not retransmitted. Buffer delay: how much the RTT grew under load, with the grade \
-           of that from A+ (below 5 ms) to F (400 ms and more) where the windows fill the path. A bulk sender \
-           always has more to send; a burst sender writes a window when the one before is \
-           acknowledged."
+        "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the bytes was not \
+         retransmitted. Buffer delay: how much the RTT grew under load, with the grade of that from A+ (below 5 ms) \
+         to F (400 ms and more) where the windows fill the path. Even share: what a direction could have had \
+         beside the other, of which the fuller link decides."
             .into()
     },
 };
