@@ -39,19 +39,19 @@ impl Step {
 pub struct StressStep {
     pub direction: Direction,
     pub family: Family,
-    /// The largest number that a stage asks for.
+    /// Largest number of connections that a stage asks for.
     pub connections_target: u32,
-    /// Payload that arrived, both ways together.
+    /// Payload received, in both directions together.
     pub good_bytes: u64,
-    /// Of that, over the time of all stages, or of those until it was stopped.
+    /// Its rate over the time of all stages, or until the run was stopped.
     pub throughput_l4: Rate,
-    /// Where the number stopped growing, if it did before the one asked for.
+    /// Where the number of connections stopped growing, if it did below the target.
     pub limit: Option<Limit>,
     pub counted: ConnectionsReport,
 }
 
 impl StressStep {
-    /// Of the connections that were asked for.
+    /// Failed connections in percent of those asked for.
     pub fn failed_percent(&self) -> f64 {
         100.0 * self.counted.failed.total() as f64 / self.counted.attempted.max(1) as f64
     }

@@ -192,12 +192,12 @@ impl Part {
 }
 
 impl Row {
-    /// Itself in a table of steps.
+    /// A table's rows of it: itself.
     pub fn alone(&self) -> Vec<Self> {
         [self.clone()].into()
     }
 
-    /// The same where it stands in one.
+    /// A table's rows of it: itself, or nothing.
     pub fn when(&self, is_shown: bool) -> Vec<Self> {
         if is_shown { self.alone() } else { Vec::new() }
     }

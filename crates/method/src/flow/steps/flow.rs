@@ -23,20 +23,20 @@ pub struct FlowStep {
     pub name: String,
     pub part: Part,
     pub class: Option<String>,
-    /// `None` of a sum of both.
+    /// `None` of a sum of both transports.
     pub transport: Option<Transport>,
-    /// Whose TCP carried it; `None` of UDP, and of a sum of both.
+    /// The TCP implementation; `None` of UDP, and of a sum of both transports.
     pub engine: Option<TcpEngine>,
     pub family: Option<Family>,
     pub direction: Direction,
     /// Connections, or streams of packets.
     pub streams: u32,
-    /// How long after the start of the trial it begins.
+    /// Start of the flow, after the start of the trial.
     pub begins: Duration,
     pub dscp_sent: Option<Dscp>,
-    /// Packets by the code point with which they arrived; empty where nobody saw it.
+    /// Packets received by code point; empty where the receiver cannot see it.
     pub dscp_received: Vec<DscpCount>,
-    /// `None` where it is the host's choice, as with TCP.
+    /// `None` of TCP, whose ECN the host chooses.
     pub ecn_sent: Option<Ecn>,
     pub ecn_received: Vec<EcnCount>,
     /// `None` where the sender does not tell.
@@ -45,7 +45,7 @@ pub struct FlowStep {
     /// From the first packet that arrived to the end of the last one's share, by the receiver's
     /// clock; `None` where it does not tell.
     pub arrived: Option<Arrived>,
-    /// Packets that were due and that the tester did not send.
+    /// Packets due that the tester itself failed to send.
     pub unsent: Option<u64>,
     pub lost: Option<u64>,
     pub out_of_order: Option<u64>,
@@ -56,39 +56,40 @@ pub struct FlowStep {
     pub delay: Option<DelaySummary>,
     pub rtt_mean: Option<Duration>,
     pub rtt_min: Option<Duration>,
-    /// Of the line at layer 2, as link usage is counted, and at layer 1, which can be full.
+    /// Rate received in percent of the line rate, at layer 2 as link usage is commonly given, and at layer 1, which
+    /// is 100 % of a full line.
     pub link_usage_l2_percent: Option<f64>,
     pub link_usage_l1_percent: Option<f64>,
-    /// Payload; its sums are the payload sent and received.
+    /// Slots of payload; their sums are the payload sent and received.
     pub series: Vec<Sample>,
-    /// What TCP sent and received after the steady time; in no total.
+    /// What TCP sent and received after the steady time, which no total contains.
     pub drained: Option<Sample>,
     pub connections: Vec<Connection>,
-    /// Whether what was sent is what arrived and what was lost; where not, the figures say so.
+    /// Whether packets sent are packets received and packets lost together.
     pub conserved: bool,
 }
 
 impl FlowStep {
-    /// Of UDP packets alone: nobody knows it of TCP.
+    /// Packets lost in percent of those sent; `None` of TCP, which does not tell.
     pub fn loss_percent(&self) -> Option<f64> {
         self.transport.filter(|transport| *transport == Transport::Udp)?;
         let sent = self.sent?.packets.filter(|sent| *sent > 0)?;
         Some(100.0 * self.lost? as f64 / sent as f64)
     }
 
-    /// The packets received each second, over the time that their rate is of.
+    /// Packets received per second, over the time that the received rates are of.
     fn packets_per_second(&self) -> Option<f64> {
         let Carried { payload_bytes, packets, rates, .. } = &self.received;
         let bits_each = *payload_bytes as f64 * 8.0 / (*packets)? as f64;
         (bits_each > 0.0).then(|| rates.l4.as_bps() as f64 / bits_each)
     }
 
-    /// The code point of most packets.
+    /// The code point with which most packets arrived.
     fn main_dscp(&self) -> Option<Dscp> {
         self.dscp_received.iter().max_by_key(|count| count.frames)?.dscp
     }
 
-    /// Receive window and round trip bound what all connections carry together.
+    /// The rate that the receive windows of all connections allow: their sum per mean round trip.
     pub fn window_limit_l4(&self) -> Option<Rate> {
         let windows = self.connections.iter().map(|each| each.report.window_effective_bytes);
         let window_bytes: u64 = windows.sum::<Option<u64>>()?;
@@ -135,9 +136,9 @@ impl fmt::Display for Transport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
     pub payload_bytes: u64,
-    /// `None` where nobody counts them.
+    /// `None` where neither end counts packets.
     pub packets: Option<u64>,
-    /// The time that the rates are of.
+    /// Time over which the rates are averaged.
     pub lasts: Duration,
     pub rates: RateByLayer,
 }

@@ -18,11 +18,11 @@ pub struct ProfileStep {
     pub direction: Direction,
     pub streams: u32,
     pub intervals: Vec<Interval>,
-    /// By so much later the receiver's intervals begin: the time of a packet on its way.
+    /// One-way delay, by which the receiver's intervals begin later than the sender's.
     pub delay: Duration,
-    /// Root of the mean square of received less target, as a share of the mean target.
+    /// Root mean square of received less target rate, in percent of the mean target rate.
     pub tracking_error_percent: Option<f64>,
-    /// The same of what was sent.
+    /// The same of the rate sent.
     pub sent_error_percent: Option<f64>,
     pub limit: Limit,
 }
@@ -40,20 +40,21 @@ pub struct Interval {
 /// What kept flows from following a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing did.
+    /// Nothing: it was followed.
     Followed,
-    /// A window of payload each round trip.
+    /// The receive window: no more than one per round trip can be sent.
     Window {
         limit_l4: Rate,
     },
-    /// Packets were dropped, the first ones sent again at `from`; in the median so much came
-    /// through where more was asked for. What the windows would have carried stands beside it.
+    /// A rate limit in the path that drops packets: the first retransmission was at `from`, after the start of the
+    /// trial; `limit_l4` is the median rate received where the target was higher, `window_l4` the rate that the
+    /// windows allow.
     RateLimit {
         from: Option<Duration>,
         limit_l4: Rate,
         window_l4: Option<Rate>,
     },
-    /// Nothing was dropped, but no more than this came through.
+    /// The line: nothing was dropped, and this is the highest rate received.
     Line {
         limit_l4: Rate,
     },

@@ -26,10 +26,10 @@ pub struct CapacityStep {
 pub struct CapacityClass {
     pub dscp: Dscp,
     pub device: Device,
-    /// Bursts that the buckets or the queue are to take.
+    /// Bursts no larger than the buckets or the queue.
     pub compliant: Stateless,
-    /// More than a policer lets through while the bursts of all classes last; `None` for shapers,
-    /// and where the policers together are as fast as the line.
+    /// Bursts larger than a policer lets pass while the bursts of all classes last; `None` of shapers, and where the
+    /// policers together are as fast as the line.
     pub excess: Option<Stateless>,
     /// Of a policer.
     pub hunt: Option<Hunt>,

@@ -12,11 +12,11 @@ use super::BSA;
 /// The burst hunt of section 5.1.1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hunt {
-    /// BSA: the largest burst of which nothing was lost; `None` where something was of every one.
+    /// BSA: the largest burst without loss; `None` where every burst lost frames.
     pub bsa_bytes: Option<u64>,
-    /// Whether a burst was found that is too large: otherwise the BSA is at least what it says.
+    /// Whether a larger burst lost frames; otherwise the BSA is a lower bound.
     pub is_limit: bool,
-    /// Bursts tried, in this order.
+    /// Bursts in the order in which they were tried.
     pub trials: Vec<HuntTrial>,
 }
 

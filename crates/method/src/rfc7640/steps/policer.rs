@@ -20,12 +20,12 @@ pub struct PolicerStep {
     pub cbs_bytes: u64,
     pub eir_l2: Rate,
     pub ebs_bytes: u64,
-    /// What the buckets hold.
+    /// Bursts no larger than the buckets.
     pub compliant: Stateless,
-    /// The rate within bursts, the smaller of both ends'.
+    /// Layer 2 rate of the frames of a burst, the smaller of those at both ends.
     pub burst_rate_l2: Option<Rate>,
-    /// More than that and what comes back meanwhile; `None` where the bursts are no faster than the
-    /// policer, which then never has to drop.
+    /// Bursts larger than the buckets and the tokens that come in meanwhile; `None` where bursts are no faster than
+    /// the policer, which then drops nothing.
     pub excess: Option<Stateless>,
     pub hunt: Hunt,
     /// CIR and EIR together, in bits per second of layer 2; `None` where that cannot be told.

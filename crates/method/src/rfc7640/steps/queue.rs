@@ -42,7 +42,7 @@ pub struct ClassStep {
     pub dscp: Dscp,
     pub weight: u32,
     pub stateless: Stateless,
-    /// Of the frames that arrived while every class had some waiting.
+    /// Share of the frames received while every class had frames queued, in percent.
     pub share_percent: Option<f64>,
     pub expected_share_percent: f64,
 }

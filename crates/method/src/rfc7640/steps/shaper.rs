@@ -29,20 +29,20 @@ pub struct ShaperStep {
     pub stateful: Vec<Stateful>,
 }
 
-/// How a shaper lets frames go: medians of all runs.
+/// The trains of frames that leave a shaper: medians of all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trains {
-    /// SR: layer 2, in the second half of a burst.
+    /// SR: layer 2 rate of the second half of a burst.
     pub rate_l2: Option<Rate>,
-    /// What came out of a burst beyond that rate: what Bc and Be seem to be.
+    /// Bytes received of a burst beyond that rate: an estimate of Bc and Be together.
     pub bucket_bytes: Option<u64>,
-    /// The same in the run that saw the least of it.
+    /// The smallest of these estimates of all runs.
     pub bucket_least_bytes: Option<u64>,
-    /// What leaves back to back after a pause.
+    /// Bytes that leave back to back after a pause.
     pub first_train_bytes: Option<u64>,
-    /// SBB: what leaves back to back after that.
+    /// SBB: bytes that leave back to back afterwards.
     pub train_bytes: Option<u64>,
-    /// SBI: from the beginning of such a train to that of the next.
+    /// SBI: from the start of such a train to the start of the next.
     pub train_interval: Option<Duration>,
 }
 

@@ -17,19 +17,19 @@ pub struct Stateful {
     pub connections: u32,
     pub window_bytes: u64,
     pub bdp_bytes: u64,
-    /// All windows together, as a multiple of the bandwidth-delay product.
+    /// Sum of all windows, as a multiple of the bandwidth-delay product.
     pub window_factor: f64,
     pub burst_bytes: u64,
     pub bursts: u32,
     pub interval: Duration,
-    /// What all connections of a run were to carry.
+    /// Payload that all connections of a run are to carry.
     pub pattern_bytes: u64,
     pub runs: u32,
-    /// Runs in which not all of it had arrived when they ended.
+    /// Runs that ended before all payload was received.
     pub unfinished_runs: u32,
     /// TTPET: from the first to the last byte; of the runs that finished.
     pub ttpet: Option<Ttpet>,
-    /// How long it takes at the full rate of the path.
+    /// TTPET at the full rate of the path.
     pub ideal_ttpet: Duration,
     pub transmitted_bytes: Option<u64>,
     pub retransmitted_bytes: Option<u64>,

@@ -14,33 +14,33 @@ use super::title;
 /// Bursts of one size and what became of them: the stateless metrics of section 4.1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stateless {
-    /// Whole frames of one burst.
+    /// Size of a burst in whole frames of layer 2.
     pub burst_bytes: u64,
-    /// From one burst to the next: Ti.
+    /// Ti, from the start of a burst to the start of the next.
     pub interval: Duration,
     pub runs: u32,
-    /// Of all runs, as all that follows.
+    /// Bursts of all runs; the counts below are of all runs, too.
     pub bursts: u64,
-    /// Bursts of which every frame arrived.
+    /// Bursts received without loss.
     pub whole_bursts: u64,
     pub sent_frames: u64,
     pub received_frames: u64,
     pub received_bytes: u64,
-    /// LP: not arrived when the loss time-out was over.
+    /// LP: frames not received before the loss time-out.
     pub lost_frames: u64,
-    /// OOS.
+    /// OOS: frames received out of sequence.
     pub out_of_order_frames: u64,
     pub duplicate_frames: u64,
     pub corrupt_frames: u64,
-    /// PD, one way.
+    /// PD: one-way packet delay.
     pub delay: Option<RttSummary>,
-    /// PDV: the 99th percentile of the delay less the smallest.
+    /// PDV: the 99th percentile of the packet delay less its minimum.
     pub delay_variation_p99: Option<Duration>,
-    /// How long after the last burst was due a frame still counted.
+    /// Time after the last burst was due until which a frame counts as received.
     pub loss_timeout: Duration,
-    /// Trials that the tester spoilt and that were run again.
+    /// Trials that were run again since the tester disturbed them.
     pub repeated_trials: u32,
-    /// Trials that it spoilt to the last.
+    /// Trials that the tester disturbed in every repetition.
     pub spoilt_trials: u32,
 }
 

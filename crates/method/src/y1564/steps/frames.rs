@@ -16,24 +16,23 @@ pub struct Figures {
     pub received_frames: u64,
     pub out_of_order_frames: Option<u64>,
     pub duplicate_frames: Option<u64>,
-    /// Layer 2: what was received of the frames sent in the steady time, over that time.
+    /// Information rate at layer 2: frames sent in the steady time and received, over the steady time.
     pub ir_l2: Rate,
-    /// The slowest and the fastest second or so; `None` where there was no whole one.
+    /// Information rate of the slowest and of the fastest second; `None` where there was no whole second.
     pub ir_span_l2: Option<IrSpan>,
-    /// The same frames on the line, with preamble and gap.
+    /// Utilized line rate: the same frames with preamble and inter-frame gap.
     pub ulr_l1: Rate,
-    /// In available time; `None` where nothing was sent in it.
+    /// Frame loss ratio in available time; `None` where nothing was sent in it.
     pub flr: Option<f64>,
-    /// The lowest loss ratio that so many frames can rule out with 95 % confidence where none of
-    /// them is lost.
+    /// The loss ratio that this number of frames rules out with 95 % confidence if none of them is lost.
     pub flr_resolution: Option<f64>,
     pub ftd: Option<Ftd>,
-    /// 99.9th percentile of the delay less its minimum; `None` where delays were not seen one by
-    /// one.
+    /// Frame delay variation: the 99.9th percentile of the delay less its minimum; `None` where the delays of single
+    /// frames are not known.
     pub fdv: Option<Duration>,
-    /// `None` where the test was too short to speak of it.
+    /// `None` of a test shorter than the ten seconds that change the state.
     pub availability: Option<Availability>,
-    /// Frames by the code point with which they arrived; none where the receiver cannot see it.
+    /// Frames received by code point; empty where the receiver cannot see it.
     pub dscp_received: Vec<(Dscp, u64)>,
     /// Slots of the steady time.
     pub series: Vec<Sample>,
@@ -58,7 +57,7 @@ pub struct Ftd {
     pub min: Duration,
     pub mean: Duration,
     pub max: Duration,
-    /// How wrong each of them may be, all by the same: what is not known of the two clocks.
+    /// Largest error of each of them, the same for all: the uncertainty of the offset of the two clocks.
     pub error: Duration,
 }
 

@@ -22,26 +22,26 @@ pub struct ServiceStep {
     pub service: String,
     pub direction: Direction,
     pub offered: Offered,
-    /// Layer 2, of all colours together, as planned.
+    /// Planned rate at layer 2, of both colours together.
     pub offered_l2: Rate,
     pub measured: Measured,
-    /// What the tester did to it.
+    /// How far the tester kept to the plan.
     pub tester: Tester,
-    /// Trials until one was not spoilt by the tester.
+    /// Number of trials; one that the tester disturbed is repeated.
     pub tries: u32,
     pub status: Status,
-    /// What of the acceptance criteria was not met.
+    /// The acceptance criteria that were not met.
     pub shortfalls: Vec<Shortfall>,
 }
 
-/// How far the tester kept to what was planned.
+/// How far the tester kept to the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tester {
-    /// Of the frames planned.
+    /// Frames not sent, in percent of the frames planned.
     pub unsent_percent: f64,
-    /// Lost in the receiving end itself, of all services together.
+    /// Packets lost inside of the receiving host, of all services together.
     pub dropped_packets: u64,
-    /// The longest that a thread of either end was kept from running.
+    /// Longest time that a thread of either end was kept from running.
     pub longest_stall: Duration,
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for Offered {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measured {
     Frames {
-        /// Green frames, or all where colours do not count; yellow ones in the EBS step.
+        /// Green frames; all frames of a service without colours, yellow ones in the EBS step.
         judged: Figures,
         /// Yellow frames beside green ones.
         yellow: Option<Box<Figures>>,

@@ -16,7 +16,7 @@ pub struct TcpFigures {
     pub good_bytes: u64,
     pub retransmitted_bytes: Option<u64>,
     pub throughput_l4: Rate,
-    /// What the CIR can carry.
+    /// Payload rate that the CIR carries.
     pub ideal_l4: Rate,
     pub efficiency_percent: Option<f64>,
     pub rtt_mean: Option<Duration>,
