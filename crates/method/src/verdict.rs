@@ -99,6 +99,16 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 7] = [
+        Self::Pass,
+        Self::Findings,
+        Self::Fail,
+        Self::Inconclusive,
+        Self::Invalid,
+        Self::Aborted,
+        Self::Info,
+    ];
+
     /// Whether what was asked is met; `None` where nothing was asked, or what was measured does not
     /// say.
     pub const fn is_met(self) -> Option<bool> {
@@ -108,11 +118,10 @@ impl Status {
             Self::Inconclusive | Self::Invalid | Self::Info | Self::Aborted => None,
         }
     }
-}
 
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+    /// Its name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Pass => "pass",
             Self::Findings => "findings",
             Self::Fail => "fail",
@@ -120,7 +129,52 @@ impl fmt::Display for Status {
             Self::Invalid => "invalid",
             Self::Info => "info",
             Self::Aborted => "aborted",
-        })
+        }
+    }
+
+    /// That of this name in documents.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// What people call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Findings => "PASS WITH FINDINGS",
+            Self::Fail => "FAIL",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::Invalid => "INVALID",
+            Self::Info => "MEASURED",
+            Self::Aborted => "ABORTED",
+        }
+    }
+
+    /// What it says of the path, in a sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Pass => "The path meets what was asked of it.",
+            Self::Findings => {
+                "Nothing that was asked of the path is missed; its owner should know what was found."
+            }
+            Self::Fail => "The path does not meet what was asked of it.",
+            Self::Inconclusive => {
+                "What was measured does not decide whether the path meets what was asked of it."
+            }
+            Self::Invalid => {
+                "The tester, not the network, was measured: this run says nothing about the path."
+            }
+            Self::Info => "Nothing was asked of the path, so that there is nothing to judge by.",
+            Self::Aborted => {
+                "The run was broken off: there is no verdict on what was not measured."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The verdict in one sentence: the figure with its interval beside what was sold, and the main reason.
 
+use fp_method::verdict::Status;
 use fp_model::figure::{Unit, beside};
 use serde_json::Value;
 
@@ -43,16 +44,7 @@ pub(crate) fn of(result: &Value) -> String {
 
 /// How a verdict is called; one of a later version by its own name.
 pub(crate) fn word(status: &str) -> &str {
-    match status {
-        "pass" => "PASS",
-        "findings" => "PASS WITH FINDINGS",
-        "fail" => "FAIL",
-        "inconclusive" => "INCONCLUSIVE",
-        "invalid" => "INVALID",
-        "aborted" => "ABORTED",
-        "info" => "MEASURED",
-        other => other,
-    }
+    Status::named(status).map_or(status, |known| known.title())
 }
 
 /// The main figure of a method, of the step that decided where there is one.

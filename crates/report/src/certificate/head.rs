@@ -6,6 +6,7 @@ use crate::reasons::reasons;
 use crate::sentence::{sentence, word};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
+use fp_method::verdict::Status;
 
 pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
     let value = Fields(result.value());
@@ -55,30 +56,16 @@ fn of_result(result: &Stored) -> Banner {
 }
 
 pub(crate) fn banner(verdict: &str) -> Banner {
-    let (tone, sentence) = match verdict {
-        "pass" => (Tone::Good, "The path meets what was asked of it."),
-        "findings" => (
-            Tone::Doubtful,
-            "Nothing that was asked of the path is missed; its owner should know what was found.",
-        ),
-        "fail" => (Tone::Bad, "The path does not meet what was asked of it."),
-        "inconclusive" => (
-            Tone::Doubtful,
-            "What was measured does not decide whether the path meets what was asked of it.",
-        ),
-        "invalid" => (
-            Tone::Doubtful,
-            "The tester, not the network, was measured: this run says nothing about the path.",
-        ),
-        "aborted" => (
-            Tone::Doubtful,
-            "The run was broken off: there is no verdict on what was not measured.",
-        ),
-        "info" => {
-            (Tone::Neutral, "Nothing was asked of the path, so that there is nothing to judge by.")
+    let status = Status::named(verdict);
+    let tone = match status {
+        Some(Status::Pass) => Tone::Good,
+        Some(Status::Fail) => Tone::Bad,
+        Some(Status::Info) | None => Tone::Neutral,
+        Some(Status::Findings | Status::Inconclusive | Status::Invalid | Status::Aborted) => {
+            Tone::Doubtful
         }
-        _ => (Tone::Neutral, "This fullpipe does not know this verdict."),
     };
+    let sentence = status.map_or("This fullpipe does not know this verdict.", Status::about);
     Banner { tone, word: word(verdict).to_owned(), sentence: sentence.to_owned() }
 }
 

@@ -1,6 +1,7 @@
 //! The JSON Schema of results, `fullpipe.result/1`, made of the columns of their steps.
 
 use fp_method::reason::Code;
+use fp_method::verdict::Status;
 use fp_model::figure::{Info, Kind, Unit};
 use serde_json::{Map, Value, json};
 
@@ -106,9 +107,7 @@ fn verdict() -> Value {
         "type": "object",
         "required": ["status", "reasons"],
         "properties": {
-            "status": {"enum": [
-                "pass", "findings", "fail", "inconclusive", "invalid", "aborted", "info",
-            ]},
+            "status": {"enum": Status::ALL.map(Status::name)},
             "reasons": {"type": "array", "items": {
                 "type": "object",
                 "required": ["code", "text", "step"],

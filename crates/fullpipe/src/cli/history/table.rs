@@ -1,6 +1,7 @@
 //! The history as a table.
 
 use fp_history::Entry;
+use fp_method::verdict::Status;
 use fp_report::{Headline, shortened, sparkline};
 
 use super::super::keep::short;
@@ -56,15 +57,12 @@ fn cells(Row { entry, course }: &Row) -> Vec<String> {
     };
     // To the minute.
     let started = entry.started.get(..16).unwrap_or(&entry.started).replace('T', " ");
-    let verdict = match entry.verdict.as_str() {
-        "fail" => "FAIL",
-        "findings" => "FINDINGS",
-        "inconclusive" => "INCONCLUSIVE",
-        "invalid" => "INVALID",
-        "aborted" => "ABORTED",
-        word => word,
+    // What somebody has to look at stands out.
+    let verdict = match Status::named(&entry.verdict) {
+        None | Some(Status::Pass | Status::Info) => entry.verdict.clone(),
+        Some(status) => status.name().to_uppercase(),
     };
-    let texts = [short(&entry.id), &started, &entry.method, &entry.far, verdict, &name, &value];
+    let texts = [short(&entry.id), &started, &entry.method, &entry.far, &verdict, &name, &value];
     let mut cells: Vec<String> = texts.map(plain).to_vec();
     // A single value has no course.
     cells.push(if course.len() > 1 { sparkline(course) } else { String::new() });

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use fp_history::{Filter, LABELS};
+use fp_method::verdict::Status;
 use fp_model::{Time, parse_duration};
+use fp_report::Method;
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, UtcOffset};
 
 use super::super::measure::rfc3339;
 use crate::yaml::nearest;
 
-const METHODS: [&str; 7] = ["rfc6349", "flow", "rfc2544", "y1564", "burst", "rfc7640", "stress"];
-const VERDICTS: [&str; 7] =
-    ["pass", "findings", "fail", "inconclusive", "invalid", "info", "aborted"];
 const NAMES: [&str; 10] = [
     "method", "far", "verdict", "since", "until", LABELS[0], LABELS[1], LABELS[2], LABELS[3],
     LABELS[4],
@@ -43,18 +42,18 @@ pub(crate) fn condition(text: &str) -> Result<Condition, String> {
         };
         return Err(format!("no condition '{name}': {suggestion}there are {}", NAMES.join(", ")));
     };
-    let text = match (*name, text) {
-        // By the command's name.
-        ("method", "test") => "rfc6349",
-        (_, text) => text,
+    let text = match *name {
+        // By the command's name, too.
+        "method" => Method::of_command(text).map_or(text, |method| method.name()),
+        _ => text,
     };
-    let allowed: &[&str] = match *name {
-        "method" => &METHODS,
-        "verdict" => &VERDICTS,
-        _ => &[],
+    let allowed: Vec<&str> = match *name {
+        "method" => Method::ALL.map(Method::name).into(),
+        "verdict" => Status::ALL.map(Status::name).into(),
+        _ => Vec::new(),
     };
     if text.is_empty() || (!allowed.is_empty() && !allowed.contains(&text)) {
-        return Err(match allowed {
+        return Err(match allowed.as_slice() {
             [] => format!("'{name}' needs a text behind the ="),
             allowed => format!("a {name} is one of {}", allowed.join(", ")),
         });
