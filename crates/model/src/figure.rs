@@ -407,7 +407,7 @@ pub struct Table {
     /// What a step has in it: the step itself, rows inside of it, or nothing.
     pub rows: fn(&Row) -> Vec<Row>,
     pub columns: &'static [Shown],
-    /// What one has to know to read it, of its first row; empty where there is nothing.
+    /// What one has to know to read it, of the first step in it; empty where there is nothing.
     pub note: fn(&Row) -> String,
 }
 

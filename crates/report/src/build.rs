@@ -1,5 +1,6 @@
 //! Steps as tables of a document, by what their kinds say of them.
 
+use fp_method::verdict::Status;
 use fp_model::figure::{self, Kind, Row, Shown, Unit};
 
 use crate::document::{Cell, Column, Side, Table, Tone};
@@ -27,8 +28,10 @@ pub(crate) fn tables<'a>(
             tables.push((Table { caption, columns, rows: Vec::new(), note }, Vec::new()));
         }
         let (begun, of) = &mut tables[place];
-        for row in rows {
-            begun.rows.push(table.columns.iter().map(|shown| cell(shown, &row, step)).collect());
+        // What became of a step stands in its first row.
+        let steps = std::iter::once(Some(step)).chain(std::iter::repeat(None));
+        for (row, judged) in rows.iter().zip(steps) {
+            begun.rows.push(table.columns.iter().map(|shown| cell(shown, row, judged)).collect());
             of.push(step);
         }
     }
@@ -40,13 +43,15 @@ pub(crate) fn tables<'a>(
 
 /// The column of results at this place where nothing was asked of any step.
 fn leave_out_unasked(table: &mut Table, place: usize, steps: &[Fields<'_>]) {
-    if steps.iter().all(|step| step.flag("pass").is_none()) {
+    let was_asked =
+        |step: &Fields<'_>| step.flag("pass").is_some() || step.word("status") == INVALID;
+    if !steps.iter().any(was_asked) {
         table.columns.remove(place);
         table.rows.iter_mut().for_each(|row| drop(row.remove(place)));
     }
 }
 
-fn cell(shown: &Shown, row: &Row, step: Fields<'_>) -> Cell {
+fn cell(shown: &Shown, row: &Row, judged: Option<Fields<'_>>) -> Cell {
     match shown {
         Shown::Field(field) | Shown::As(field, _) => Cell::new(row.text(field)),
         Shown::Words(_, of) | Shown::Figure(_, of) => Cell::new(of(row)),
@@ -54,17 +59,20 @@ fn cell(shown: &Shown, row: &Row, step: Fields<'_>) -> Cell {
             Cell::toned(of(row), if is_tester(row) { Tone::Doubtful } else { Tone::Neutral })
         }
         Shown::Bar(_, of, bar) => Cell { bar: bar(row), ..Cell::new(of(row)) },
-        Shown::Result => result(step),
+        Shown::Result => judged.map_or_else(|| Cell::new(""), result),
     }
 }
 
+/// The status of a step that the tester disturbed.
+const INVALID: &str = Status::Invalid.name();
+
 /// What became of what was asked of a step, and what it missed.
-pub(crate) fn result(step: Fields<'_>) -> Cell {
+fn result(step: Fields<'_>) -> Cell {
     let is_met = step.flag("pass");
     let (word, tone) = match (is_met, step.word("status")) {
         (Some(true), _) => (mark(is_met, ""), Tone::Good),
         (Some(false), _) => (mark(is_met, ""), Tone::Bad),
-        (None, "invalid") => ("INVALID", Tone::Doubtful),
+        (None, INVALID) => ("INVALID", Tone::Doubtful),
         (None, _) => ("–", Tone::Neutral),
     };
     let missed = step.each("failures").map(|failure| words_of(failure.word("code")));

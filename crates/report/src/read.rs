@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::stored::fields::Fields;
 
-/// A step; `None` of a kind whose columns are not described.
+/// A step; `None` of a kind that is not known.
 pub(crate) fn row(step: Fields<'_>) -> Option<Row> {
     let kind = figures::kind(step.word("name"))?;
     Some(Row { kind, part: part(kind.columns, step) })

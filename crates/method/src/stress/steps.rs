@@ -1,6 +1,5 @@
 //! What a run of very many connections found, and how documents have it.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -145,7 +144,7 @@ const COLUMNS: &[Column<StressStep>; 34] = &[
 ];
 
 fn part<S>(infos: &'static [Info], columns: &[Column<S>], of: Option<&S>) -> Cell {
-    of.map(|of| Cell::Part(Box::new(Part::of(infos, columns, of)))).into()
+    of.map(|of| Cell::part(infos, columns, of)).into()
 }
 
 static HELD: &[Info] = &infos(HELD_OF);
@@ -248,7 +247,7 @@ fn facts(row: &Row) -> Vec<(&'static str, String)> {
         ("failed", row.part("failed").and_then(|failed| failures(row, failed))),
         ("carried", Some(carried)),
         ("transactions", Some(row.shown("transactions"))),
-        ("segments", segments(row)),
+        ("segments at both ends", segments(row)),
         ("memory of the tester", Some(memory)),
     ];
     all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()

@@ -1,5 +1,6 @@
 //! Steps, and rows inside of them, as their columns have them.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,6 +43,11 @@ pub fn cells<S>(columns: &[Column<S>], part: &S) -> impl Iterator<Item = Cell> {
 }
 
 impl Cell {
+    /// A row of these columns.
+    pub fn part<S>(infos: &'static [Info], columns: &[Column<S>], part: &S) -> Self {
+        Self::Part(Box::new(Part::of(infos, columns, part)))
+    }
+
     /// A row of these columns for each of these.
     pub fn parts<'a, S: 'a>(
         infos: &'static [Info],
@@ -202,8 +208,13 @@ impl Row {
         if is_shown { self.alone() } else { Vec::new() }
     }
 
+    /// A table's rows of it: those in one of its fields.
+    pub fn each(&self, field: &str) -> Vec<Self> {
+        self.parts(field).iter().map(|part| self.of(part.clone())).collect()
+    }
+
     /// A row inside of it.
-    pub const fn of(&self, part: Part) -> Self {
+    const fn of(&self, part: Part) -> Self {
         Self { kind: self.kind, part }
     }
 

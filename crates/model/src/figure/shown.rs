@@ -157,13 +157,14 @@ impl Unit {
     }
 }
 
-/// How many decimals it takes to see that a number is not zero: those that it has by default, or as many as show
-/// two digits of it.
+/// How many decimals show two digits of a number that is not zero: those that it has by default, or more. Of one that
+/// has none by default, as many as tell it from zero.
 fn enough(value: f64, decimals: u8) -> usize {
     let last_digit = (0..decimals).fold(1.0, |digit, _| digit / 10.0);
-    let smaller = core::iter::successors(Some(last_digit), |digit| Some(digit / 10.0));
-    let more = smaller.take_while(|digit| value != 0.0 && value.abs() < digit / 2.0).count();
-    usize::from(decimals) + if more == 0 { 0 } else { more + 1 }
+    let least = if decimals == 0 { 0.5 } else { 10.0 * last_digit };
+    let smaller = core::iter::successors(Some(least), |least| Some(least / 10.0));
+    let more = smaller.take_while(|least| value != 0.0 && value.abs() < *least).count();
+    usize::from(decimals) + more
 }
 
 /// Of a number in a unit of time, to a whole nanosecond.
@@ -231,7 +232,7 @@ mod tests {
         let losses = [0.0, 2e-7, 3.4e-4, 0.005, 0.2].map(|percent| Unit::Percent(2).shown(percent));
         assert_eq!(
             losses,
-            ["0 %", "0.00000020 %", "0.00034 %", "0.01 %", "0.20 %"],
+            ["0 %", "0.00000020 %", "0.00034 %", "0.0050 %", "0.20 %"],
             "none is hidden"
         );
     }

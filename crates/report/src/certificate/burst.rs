@@ -2,7 +2,7 @@
 
 use fp_method::burst::{CBS, POLICING};
 
-use super::{named, of_kind};
+use super::{drawn, named, of_kind};
 use crate::chart::buckets;
 use crate::document::Block;
 use crate::stored::fields::Fields;
@@ -11,9 +11,6 @@ pub(super) fn blocks(steps: &[Fields<'_>], plan: Fields<'_>) -> Vec<Block> {
     let mut blocks = of_kind(&CBS.kind, steps);
     blocks.extend(of_kind(&POLICING.kind, steps));
     let policing = named(steps, POLICING.kind.name);
-    let figures = buckets::figures(&policing, plan.number("tolerance_percent"));
-    if !figures.is_empty() {
-        blocks.push(Block::Figures(figures));
-    }
+    blocks.extend(drawn(buckets::figures(&policing, plan.number("tolerance_percent"))));
     blocks
 }

@@ -2,7 +2,7 @@
 
 use fp_method::flow::{FLOW, PROFILE};
 
-use super::{named, of_kind};
+use super::{drawn, named, of_kind};
 use crate::chart::{HALF, WHOLE, course, profile};
 use crate::document::{Block, Figure};
 use crate::stored::fields::Fields;
@@ -16,10 +16,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = of_kind(&FLOW.kind, &flows);
     blocks.extend(of_kind(&PROFILE.kind, steps));
     let profiles = named(steps, PROFILE.kind.name);
-    let figures: Vec<Figure> = profiles.iter().filter_map(|step| profile::figure(*step)).collect();
-    if !figures.is_empty() {
-        blocks.push(Block::Figures(figures));
-    }
+    blocks.extend(drawn(profiles.iter().filter_map(|step| profile::figure(*step)).collect()));
     // One alone has the whole width.
     let width = if flows.len() == 1 { WHOLE } else { HALF };
     let figures: Vec<Figure> = flows
@@ -30,9 +27,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
             course::figure(&name, *flow, &course::Asked::default(), width)
         })
         .collect();
-    if !figures.is_empty() {
-        blocks.push(Block::Figures(figures));
-    }
+    blocks.extend(drawn(figures));
     blocks
 }
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::build;
 use crate::directions;
-use crate::document::{Block, Cell, Document, Fact, Table, columns};
+use crate::document::{Block, Cell, Document, Fact, Figure, Table, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::text::happened;
@@ -149,6 +149,11 @@ fn directions(result: &Value) -> Vec<Fact> {
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
     let tables = kind.tables.iter().flat_map(|table| build::tables(kind, table, steps));
     tables.map(|(table, _)| Block::Table(table)).collect()
+}
+
+/// Drawings beside each other, unless there are none.
+fn drawn(figures: Vec<Figure>) -> Option<Block> {
+    (!figures.is_empty()).then_some(Block::Figures(figures))
 }
 
 /// The steps of a name.

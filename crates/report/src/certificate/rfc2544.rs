@@ -3,7 +3,7 @@
 use fp_method::rfc2544::{APPLICABILITY, BACK_TO_BACK, FRAME_LOSS, LATENCY, RECOVERY, THROUGHPUT};
 use fp_model::figure::Kind;
 
-use super::{named, of_kind};
+use super::{drawn, named, of_kind};
 use crate::chart::rates;
 use crate::document::{Block, Figure};
 use crate::stored::fields::Fields;
@@ -12,10 +12,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = vec![Block::Text(String::from(APPLICABILITY))];
     let mut add = |kind: &Kind, draw: fn(&[Fields<'_>]) -> Vec<Figure>| {
         blocks.extend(of_kind(kind, steps));
-        let figures = draw(&named(steps, kind.name));
-        if !figures.is_empty() {
-            blocks.push(Block::Figures(figures));
-        }
+        blocks.extend(drawn(draw(&named(steps, kind.name))));
     };
     add(&THROUGHPUT.kind, rates::throughput);
     add(&LATENCY.kind, |_| Vec::new());

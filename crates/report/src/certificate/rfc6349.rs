@@ -3,7 +3,7 @@
 use fp_method::rfc6349::{METRICS, TCP, THROUGHPUT, WALK};
 use fp_model::figure;
 
-use super::{capital, named};
+use super::{capital, drawn, named};
 use crate::build::tables;
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Figure};
@@ -19,9 +19,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
             walk::figure(direction, &walked.iter().filter(of).copied().collect::<Vec<_>>())
         })
         .collect();
-    if !bars.is_empty() {
-        blocks.push(Block::Figures(bars));
-    }
+    blocks.extend(drawn(bars));
     let trials = add(&mut blocks, &THROUGHPUT, steps);
     add(&mut blocks, &METRICS, steps);
     let baseline_us = named(steps, "baseline_rtt")
@@ -35,9 +33,7 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
             course::figure(&name(*step), *step, &asked, HALF)
         })
         .collect();
-    if !figures.is_empty() {
-        blocks.push(Block::Figures(figures));
-    }
+    blocks.extend(drawn(figures));
     blocks
 }
 

@@ -2,17 +2,14 @@
 
 use fp_method::y1564::{CONFIGURATION, PERFORMANCE};
 
-use super::{named, of_kind};
+use super::{drawn, named, of_kind};
 use crate::chart::services;
 use crate::document::Block;
 use crate::stored::fields::Fields;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = of_kind(&PERFORMANCE.kind, steps);
-    let figures = services::figures(&named(steps, PERFORMANCE.kind.name));
-    if !figures.is_empty() {
-        blocks.push(Block::Figures(figures));
-    }
+    blocks.extend(drawn(services::figures(&named(steps, PERFORMANCE.kind.name))));
     blocks.extend(of_kind(&CONFIGURATION.kind, steps));
     blocks
 }

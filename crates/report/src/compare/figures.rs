@@ -115,7 +115,8 @@ impl Key {
     }
 
     pub(super) fn words(&self) -> String {
-        let name = kind(&self.name).map_or(self.name.clone(), |kind| kind.title.to_owned());
+        let name = kind(&self.name)
+            .map_or_else(|| self.name.replace('_', " "), |kind| kind.title.to_owned());
         let again = (self.again > 0).then(|| format!("trial {}", self.again + 1));
         let words: Vec<&str> = self.words.iter().chain(&again).map(String::as_str).collect();
         if words.is_empty() { name } else { format!("{name}, {}", words.join(", ")) }

@@ -34,7 +34,7 @@ fn title(document: &Document) -> String {
     }
 }
 
-/// Without its drawings.
+/// With those drawings that plain characters can show.
 pub(crate) fn plain_blocks(out: &mut String, blocks: &[Block], columns: Option<usize>) {
     let is_plain = |block: &&Block| match block {
         Block::Figures(figures) => figures.iter().any(|figure| !figure.plain.is_empty()),

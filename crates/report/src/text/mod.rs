@@ -1,4 +1,4 @@
-//! What a run found as text, method by method, and the lines while it runs.
+//! Words and lines of text, and what is shown while a run goes on.
 
 mod live;
 mod sparkline;

@@ -382,10 +382,11 @@ mod tests {
 
     #[test]
     fn a_sound_window_walk_is_shown_as_all_of_what_its_windows_allow() {
+        const WALK: &str = "Window walk, bulk sender, cubic";
         let result = recorded("rfc6349-sim");
-        let windows = column(&result, "Window walk", "of the path's window");
+        let windows = column(&result, WALK, "window");
         assert_eq!(windows, ["25 %", "50 %", "75 %", "100 %"].repeat(2));
-        let shares = column(&result, "Window walk", "share");
+        let shares = column(&result, WALK, "share");
         assert_eq!(shares.len(), windows.len());
         for share in &shares {
             let percent: f64 = share.trim_end_matches(" %").parse().unwrap();

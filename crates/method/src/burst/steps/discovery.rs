@@ -1,12 +1,11 @@
 //! What stands in one direction of an unknown path.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Part, Row, Steps, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Row, Steps, Unit, infos};
 use fp_model::{Direction, Dscp, Layer, PacketLayout, Rate, signed};
 
 use crate::formula::bounds::{Bounds, Loss};
@@ -227,7 +226,7 @@ const COLUMNS: &[Column<Discovery>; 22] = &[
     }),
     Info::new("excess", "excess bucket", Unit::Part(BUCKET)).of(|step| match &step.found {
         Discovered::Policer { excess, .. } => {
-            let part = |excess| Cell::Part(Box::new(Part::of(BUCKET, EXCESS, excess)));
+            let part = |excess| Cell::part(BUCKET, EXCESS, excess);
             excess.as_ref().map_or(Cell::Unknown, part)
         }
         _ => Cell::Absent,

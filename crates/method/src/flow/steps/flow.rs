@@ -1,14 +1,11 @@
 //! What became of a flow, or of several in sum.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::figure::{
-    self, Better, Cell, Column, Info, Kind, SLOT, Spread, Steps, Unit, and, infos,
-};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, SLOT, Spread, Steps, Unit, and, infos};
 use fp_model::{
     ConnectionReport, DelaySummary, Direction, Dscp, DscpCount, Ecn, EcnCount, Family, Jitter,
     Layer, Rate, Sample, TcpEngine,
@@ -243,9 +240,8 @@ const COLUMNS: &[Column<FlowStep>; 39] = &[
         .of(|flow| flow.jitter.map(|jitter| Cell::us(jitter.rfc3550)).into()),
     Info::new("jitter_mean_us", "mean jitter", Unit::Microseconds)
         .of(|flow| flow.jitter.and_then(|jitter| jitter.mean).map(Cell::us).into()),
-    Info::new("one_way_delay", "delay one way", Unit::Part(DELAYS)).of(|flow| {
-        flow.delay.map(|delay| Cell::Part(Box::new(figure::Part::of(DELAYS, DELAY, &delay)))).into()
-    }),
+    Info::new("one_way_delay", "delay one way", Unit::Part(DELAYS))
+        .of(|flow| flow.delay.map(|delay| Cell::part(DELAYS, DELAY, &delay)).into()),
     Info::new("retransmitted_bytes", "retransmitted", Unit::Amount)
         .metric(metric::RETRANSMITTED)
         .of(|flow| flow.retransmitted_bytes.into()),
@@ -289,7 +285,7 @@ const RATE: &[Column<RateByLayer>; 4] = &[
 ];
 
 fn rates(rates: &RateByLayer) -> Cell {
-    Cell::Part(Box::new(figure::Part::of(RATES, RATE, rates)))
+    Cell::part(RATES, RATE, rates)
 }
 
 static DELAYS: &[Info] = &infos(DELAY);

@@ -1,14 +1,11 @@
 //! How a rate profile was followed.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, infos,
-};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, Rate};
 
 /// How the flows of a direction followed a profile.
@@ -101,7 +98,7 @@ const COLUMNS: &[Column<ProfileStep>; 9] = &[
     Info::new("sent_tracking_error_percent", "of the sender", Unit::Percent(2))
         .of(|step| step.sent_error_percent.into()),
     Info::new("limit", "what kept it from following", Unit::Part(LIMIT))
-        .of(|step| Cell::Part(Box::new(Part::of(LIMIT, LIMITS, &step.limit)))),
+        .of(|step| Cell::part(LIMIT, LIMITS, &step.limit)),
     Info::new("intervals", "intervals", Unit::Parts(INTERVAL))
         .of(|step| Cell::parts(INTERVAL, INTERVALS, &step.intervals)),
 ];

@@ -111,6 +111,7 @@ pub(super) static UDP_MORE: Table = Table {
     columns: &[
         FLOW,
         DIRECTION,
+        Shown::As("sent_payload_bytes", "payload sent"),
         Shown::Field("jitter_us"),
         Shown::Figure("delay one way", delay),
         Shown::Field("out_of_order"),
@@ -150,6 +151,7 @@ fn marking(row: &Row) -> String {
         }
     };
     match row.number("dscp_sent").filter(|_| row.word("part") != "sum") {
+        Some(sent) if sent.value == 0.0 && arrived == "?" => String::new(),
         Some(sent) => format!("{} → {arrived}", sent.value),
         None => String::new(),
     }

@@ -239,7 +239,7 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
 ];
 
 pub static WALK: Table = Table {
-    caption: |row| sent("Window walk", row),
+    caption: |row| sent("Window walk", row.word("sender"), row),
     rows: |row| row.when(row.word("role") == "walk"),
     columns: &[
         Shown::Field("flow_direction"),
@@ -261,13 +261,12 @@ pub static WALK: Table = Table {
     },
 };
 
-/// How the trials of a table were sent.
-fn sent(name: &str, row: &Row) -> String {
-    let of = [row.word("sender"), row.word("congestion_control")];
-    match of {
-        ["", control] | [control, ""] => format!("{name}, {control}"),
-        [sender, control] => format!("{name}, {sender} sender, {control}"),
-    }
+/// The name of a table with how its trials were sent, as far as that is known.
+fn sent(name: &str, sender: &str, row: &Row) -> String {
+    let sender = if sender.is_empty() { String::new() } else { format!("{sender} sender") };
+    let parts = [name.into(), sender, row.word("congestion_control").into()];
+    let known: Vec<String> = parts.into_iter().filter(|part: &String| !part.is_empty()).collect();
+    known.join(", ")
 }
 
 /// What the windows of a step of the walk allow; an older result has it as the ideal.
@@ -276,7 +275,7 @@ fn allowed(row: &Row) -> &'static str {
 }
 
 pub static THROUGHPUT: Table = Table {
-    caption: |row| format!("TCP throughput, {}", row.word("congestion_control")),
+    caption: |row| sent("TCP throughput", "", row),
     rows: |row| row.when(row.word("role") == "throughput"),
     columns: &[
         LOADED,
@@ -290,7 +289,8 @@ pub static THROUGHPUT: Table = Table {
     ],
     note: |_| {
         "A bulk sender always has more to send; a burst sender writes a window when the one before is \
-         acknowledged."
+         acknowledged. With both directions loaded the share is that of the fuller link, acknowledgements \
+         included."
             .into()
     },
 };
@@ -311,14 +311,14 @@ pub static METRICS: Table = Table {
         Shown::Field("efficiency_percent"),
         Shown::Figure("buffer delay", buffer_delay),
         Shown::Field("rtt_mean_ms"),
-        Shown::As("retransmitted_bytes", "retransmitted"),
+        Shown::Field("retransmitted_bytes"),
         Shown::As("ideal_even_bps", "even share"),
     ],
     note: |_| {
         "TTR: transfer time ratio, how much longer than ideal. Efficiency: what share of the bytes was not \
          retransmitted. Buffer delay: how much the RTT grew under load, with the grade of that from A+ (below 5 ms) \
          to F (400 ms and more) where the windows fill the path. Even share: what a direction could have had \
-         beside the other, of which the fuller link decides."
+         beside the other."
             .into()
     },
 };

@@ -1,11 +1,10 @@
 //! Several policers and shapers of a port at once.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, Dscp};
 
 use super::policer::{CBS, CIR, EBS, EIR};
@@ -65,7 +64,7 @@ static CLASSES: &[Info] = &infos(CLASS);
 const CLASS: &[Column<CapacityClass>; 7] = &[
     DSCP.of(|class| class.dscp.into()),
     Info::new("device", "device", Unit::Part(DEVICE))
-        .of(|class| Cell::Part(Box::new(Part::of(DEVICE, DEVICE_OF, &class.device)))),
+        .of(|class| Cell::part(DEVICE, DEVICE_OF, &class.device)),
     Info::new("compliant", "compliant", Unit::Part(stateless::INFOS))
         .of(|class| stateless::cell(&class.compliant)),
     Info::new("excess", "in excess", Unit::Part(stateless::INFOS))
@@ -80,11 +79,11 @@ const CLASS: &[Column<CapacityClass>; 7] = &[
 static DEVICE: &[Info] = &infos(DEVICE_OF);
 const DEVICE_OF: &[Column<Device>; 2] = &[
     Info::new("policer", "policer", Unit::Part(POLICER)).of(|device| match device {
-        Device::Policer(policer) => Cell::Part(Box::new(Part::of(POLICER, POLICER_OF, policer))),
+        Device::Policer(policer) => Cell::part(POLICER, POLICER_OF, policer),
         Device::Shaper(_) => Cell::Absent,
     }),
     Info::new("shaper", "shaper", Unit::Part(SHAPER)).of(|device| match device {
-        Device::Shaper(shaper) => Cell::Part(Box::new(Part::of(SHAPER, SHAPER_OF, shaper))),
+        Device::Shaper(shaper) => Cell::part(SHAPER, SHAPER_OF, shaper),
         Device::Policer(_) => Cell::Absent,
     }),
 ];
@@ -108,9 +107,9 @@ const SHAPER_OF: &[Column<ShaperPlan>; 5] = &[
 
 static DEVICES: Table = Table {
     caption: |row| title(row, "devices"),
-    rows: |row| row.parts("classes").iter().map(|class| row.of(class.clone())).collect(),
+    rows: |row| row.each("classes"),
     columns: &[
-        Shown::As("dscp", "DSCP"),
+        Shown::Field("dscp"),
         Shown::Words("device", device),
         Shown::Words("found", |class| match (hunt::achieved(class), class.part("trains")) {
             (Some(bsa), _) => format!("BSA {bsa}"),

@@ -1,6 +1,5 @@
 //! The search for the longest burst without loss.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,7 +41,7 @@ const TRIAL: &[Column<HuntTrial>; 2] = &[
 ];
 
 pub(super) fn cell(hunt: &Hunt) -> Cell {
-    Cell::Part(Box::new(Part::of(INFOS, COLUMNS, hunt)))
+    Cell::part(INFOS, COLUMNS, hunt)
 }
 
 /// The burst size achieved, of a step or of one of its classes.

@@ -125,9 +125,9 @@ fn asked(row: &Row, of: &str) -> String {
 
 static SHARES: Table = Table {
     caption: |row| title(row, "shares"),
-    rows: |row| row.parts("classes").iter().map(|class| row.of(class.clone())).collect(),
+    rows: |row| row.each("classes"),
     columns: &[
-        Shown::As("dscp", "DSCP"),
+        Shown::Field("dscp"),
         Shown::Field("weight"),
         Shown::Field("share_percent"),
         Shown::Field("expected_share_percent"),

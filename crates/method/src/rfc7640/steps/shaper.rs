@@ -1,6 +1,5 @@
 //! A shaper.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -97,7 +96,7 @@ const TRAIN: &[Column<Trains>; 6] = &[
 ];
 
 pub(super) fn trains_cell(trains: &Trains) -> Cell {
-    Cell::Part(Box::new(Part::of(TRAINS, TRAIN, trains)))
+    Cell::part(TRAINS, TRAIN, trains)
 }
 
 fn facts(row: &Row) -> Vec<(&'static str, String)> {

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use fp_model::Dscp;
-use fp_model::figure::{Cell, Column, Info, Row, Shown, Table, Unit, infos};
+use fp_model::figure::{Cell, Column, Info, Part, Row, Shown, Table, Unit, infos};
 
 use super::{DSCP, title};
 
@@ -71,7 +71,7 @@ const COLUMNS: &[Column<Stateful>; 21] = &[
     Info::new("window_bytes", "window", Unit::Bytes).of(|seen| seen.window_bytes.into()),
     Info::new("bdp_bytes", "BDP", Unit::Bytes).of(|seen| seen.bdp_bytes.into()),
     Info::new("window_factor", "× BDP", Unit::Number(2)).of(|seen| seen.window_factor.into()),
-    Info::new("burst_bytes", "bytes each", Unit::Count).of(|seen| seen.burst_bytes.into()),
+    Info::new("burst_bytes", "burst", Unit::Bytes).of(|seen| seen.burst_bytes.into()),
     Info::new("bursts", "bursts", Unit::Count).of(|seen| seen.bursts.into()),
     Info::new("interval_ms", "interval", Unit::Milliseconds).of(|seen| Cell::ms(seen.interval)),
     Info::new("pattern_bytes", "payload of a run", Unit::Bytes)
@@ -104,15 +104,17 @@ pub(super) fn cell(patterns: &[Stateful]) -> Cell {
 
 pub(super) static PATTERNS: Table = Table {
     caption: |row| title(row, "TCP patterns"),
-    rows: |row| row.parts("stateful").iter().map(|seen| row.of(seen.clone())).collect(),
+    rows: |row| row.each("stateful"),
     columns: &[
         Shown::Field("pattern"),
-        Shown::As("dscp", "DSCP"),
+        Shown::Field("dscp"),
         Shown::Figure("connections × window", |seen| {
             format!("{} × {}", seen.shown("connections"), seen.grouped("window_bytes"))
         }),
         Shown::Field("window_factor"),
-        Shown::Field("burst_bytes"),
+        Shown::Figure("bursts × bytes", |seen| {
+            format!("{} × {}", seen.shown("bursts"), seen.grouped("burst_bytes"))
+        }),
         Shown::Field("ttpet_mean_ms"),
         Shown::Field("ttpet_min_ms"),
         Shown::Field("ttpet_max_ms"),
@@ -124,15 +126,14 @@ pub(super) static PATTERNS: Table = Table {
 };
 
 fn unfinished(row: &Row) -> String {
-    let count = |field: &'static str| {
-        let counts = row.parts("stateful").iter().filter_map(|seen| seen.number(field));
-        counts.map(|count| count.value).sum::<f64>()
+    let late = |seen: &Part| {
+        seen.number("unfinished_runs").filter(|runs| runs.value > 0.0)?;
+        let [pattern, dscp, late, runs] =
+            ["pattern", "dscp", "unfinished_runs", "runs"].map(|field| seen.text(field));
+        Some(format!(
+            " Of {pattern} with DSCP {dscp}, {late} of {runs} runs had not ended after twice the ideal time."
+        ))
     };
-    let late = match count("unfinished_runs") {
-        0.0 => String::new(),
-        late => {
-            format!(" {late} of {} runs had not ended after twice the ideal time.", count("runs"))
-        }
-    };
+    let late: String = row.parts("stateful").iter().filter_map(late).collect();
     format!("TTPET: the time that a TCP pattern took to end.{late}")
 }

@@ -1,6 +1,5 @@
 //! Bursts without connections.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -90,7 +89,7 @@ const COLUMNS: &[Column<Stateless>; 20] = &[
 ];
 
 pub(super) fn cell(seen: &Stateless) -> Cell {
-    Cell::Part(Box::new(Part::of(INFOS, COLUMNS, seen)))
+    Cell::part(INFOS, COLUMNS, seen)
 }
 
 /// Under what these bursts were.

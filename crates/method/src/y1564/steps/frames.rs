@@ -106,9 +106,9 @@ pub(super) const COLUMNS: &[Column<Figures>; 20] = &[
         .better(Better::Higher)
         .metric(metric::AVAILABILITY)
         .of(|frames| frames.availability.and_then(|known| known.percent()).into()),
-    Info::new("unavailable_s", "unavailable", Unit::Seconds)
+    Info::new("unavailable_s", "seconds unavailable", Unit::Count)
         .of(|frames| frames.availability.map(|known| known.unavailable_seconds).into()),
-    Info::new("severely_errored_s", "severely errored", Unit::Seconds)
+    Info::new("severely_errored_s", "seconds severely errored", Unit::Count)
         .of(|frames| frames.availability.map(|known| known.severely_errored_seconds).into()),
     Info::new("dscp_received", "DSCP received", Unit::Parts(DSCPS))
         .of(|frames| Cell::parts(DSCPS, DSCP, &frames.dscp_received)),
@@ -122,8 +122,17 @@ const DSCP: &[Column<(Dscp, u64)>; 2] = &[
 
 pub(super) const SERIES: Info = Info::new("series", "course", Unit::Series(SLOT));
 
-/// Of one colour beside another.
-pub(super) static COLOUR: &[Info] = &and::<_, 1, 21>(INFOS, &[SERIES]);
+/// Of one colour beside another, which has no criteria and is not compared.
+pub(super) static COLOUR: &[Info] = &and::<_, 1, 21>(&uncompared(*INFOS), &[SERIES]);
+
+const fn uncompared<const N: usize>(mut infos: [Info; N]) -> [Info; N] {
+    let mut place = 0;
+    while place < N {
+        infos[place] = infos[place].better(Better::NotCompared);
+        place += 1;
+    }
+    infos
+}
 
 pub(super) fn colour(frames: &Figures) -> Part {
     let mut part = Part::of(COLOUR, COLUMNS, frames);

@@ -115,7 +115,7 @@ pub static CONFIGURATION: Steps<ServiceStep> = Steps {
         main: MAIN,
         columns: INFOS,
         facts: |_| Vec::new(),
-        tables: &[&BY_ITSELF, &YELLOW],
+        tables: &[&BY_ITSELF, &AVAILABILITY_BY_ITSELF, &YELLOW],
     },
     columns: COLUMNS,
 };
@@ -258,13 +258,30 @@ static SPANS: Table = Table {
             format!("{} … {}", row.shown("ir_min_bps"), row.shown("ir_max_bps"))
         }),
         Shown::Field("ulr_l1_bps"),
-        Shown::Figure("FTD", delays),
+        Shown::Figure("FTD", |row| {
+            let [min, max, error] =
+                ["ftd_min_ms", "ftd_max_ms", "ftd_error_ms"].map(|field| row.shown(field));
+            format!("{min} … {max} ± {error}")
+        }),
     ],
     note: |_| {
         "IR: the slowest and the fastest second. ULR: utilized line rate, the same frames with preamble and gap. \
          Delays are known to what the two clocks agree to."
             .into()
     },
+};
+
+static AVAILABILITY_BY_ITSELF: Table = Table {
+    caption: |row| format!("{}, by itself: availability", row.word("service")),
+    rows: |row| row.when(row.number("availability_percent").is_some()),
+    columns: &[
+        Shown::Words("step", offered),
+        Shown::Field("direction"),
+        Shown::As("availability_percent", "available"),
+        Shown::Field("unavailable_s"),
+        Shown::Field("severely_errored_s"),
+    ],
+    note: |_| String::new(),
 };
 
 static AVAILABILITY: Table = Table {
@@ -282,18 +299,6 @@ static AVAILABILITY: Table = Table {
             .into()
     },
 };
-
-/// Of delays that the two clocks do not tell from none, the most that the longest can be.
-fn delays(row: &Row) -> String {
-    let known = |field: &str| row.number(field).map(|known| known.value);
-    let ms = |value: f64| Unit::Milliseconds.shown(value);
-    let ends = known("ftd_min_ms").zip(known("ftd_max_ms")).zip(known("ftd_error_ms"));
-    match ends {
-        Some(((min, max), error)) if min < error => format!("< {}", ms(max + error)),
-        Some(((min, max), error)) => format!("{} … {} ± {}", ms(min), ms(max), ms(error)),
-        None => row.shown("ftd_max_ms"),
-    }
-}
 
 static CONNECTIONS: Table = Table {
     caption: |_| "All services at once: TCP".into(),
