@@ -35,12 +35,7 @@ fn the_screen_draws_how_many_were_active() {
     let folder = Folder::new();
     let result = folder.written("r.json", &recorded::text("stress-sim"));
     let screen = shown(&["report", &result]);
-    for said in [
-        "300 open at once of 300 asked for",
-        "Held, upload                  300",
-        "handshake",
-        "PASS",
-    ] {
+    for said in ["300 open at once of 300 asked for", "300: from 300 to 300", "handshake", "PASS"] {
         assert!(screen.contains(said), "{said}: {screen}");
     }
     let rows: Vec<&str> = screen.lines().filter(|line| line.contains(" |")).collect();
