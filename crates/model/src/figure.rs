@@ -17,9 +17,9 @@ mod row;
 mod series;
 mod shown;
 
-pub use row::{Part, Row, cells};
+pub use row::{Part, Row, cells, unknown};
 pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
-pub use shown::{amount, beside, duration, one_way, rate};
+pub use shown::{amount, beside, capital, duration, one_way, rate};
 
 /// A value and the interval that holds the truth in 95 of 100 cases, as far as it has ends: a bottleneck that
 /// was not reached has no upper one.
@@ -364,19 +364,19 @@ fn inside(info: &Info, between: &str, columns: &[Info]) -> Vec<String> {
     columns.iter().flat_map(Info::paths).map(path).collect()
 }
 
-/// These columns and more of them.
+/// These columns, of steps or of a table, and more of them.
 ///
 /// # Panics
 /// Where the sum has not as many as both together, in the compiler.
-pub const fn and<const N: usize, const M: usize, const SUM: usize>(
-    infos: &[Info; N],
-    more: &[Info; M],
-) -> [Info; SUM] {
+pub const fn and<T: Copy, const N: usize, const M: usize, const SUM: usize>(
+    columns: &[T; N],
+    more: &[T; M],
+) -> [T; SUM] {
     assert!(N + M == SUM, "as many as both together");
     let mut all = [more[0]; SUM];
     let mut place = 0;
     while place < SUM {
-        all[place] = if place < N { infos[place] } else { more[place - N] };
+        all[place] = if place < N { columns[place] } else { more[place - N] };
         place += 1;
     }
     all
@@ -431,12 +431,6 @@ pub enum Shown {
 }
 
 impl Kind {
-    /// # Panics
-    /// Where it has no such field: a misspelling, which the first test that shows it meets.
-    pub fn info(&self, field: &str) -> &'static Info {
-        &self.columns[row::place(self.columns, field)]
-    }
-
     /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
         let pass = self.is_judged.then(|| "pass".into());

@@ -8,31 +8,38 @@ use crate::read;
 use crate::stored::fields::Fields;
 use crate::text::mark;
 
+/// A step with what its columns have.
+pub(crate) type ReadStep<'a> = (Fields<'a>, Row);
+
+/// The steps of a kind.
+pub(crate) fn read_steps<'a>(kind: &Kind, steps: &[Fields<'a>]) -> Vec<ReadStep<'a>> {
+    let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
+    of_kind.filter_map(|step| Some((*step, read::row(*step)?))).collect()
+}
+
 /// One for each caption, with the step of each row.
 pub(crate) fn tables<'a>(
-    kind: &Kind,
     table: &figure::Table,
-    steps: &[Fields<'a>],
+    steps: &[ReadStep<'a>],
 ) -> Vec<(Table, Vec<Fields<'a>>)> {
-    let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
     let mut tables: Vec<(Table, Vec<Fields<'_>>)> = Vec::new();
-    for (step, whole) in of_kind.filter_map(|step| Some((*step, read::row(*step)?))) {
-        let rows = (table.rows)(&whole);
+    for (step, whole) in steps {
+        let rows = (table.rows)(whole);
         let Some(first) = rows.first() else { continue };
-        let caption = (table.caption)(&whole);
+        let caption = (table.caption)(whole);
         let known = tables.iter().position(|(begun, _)| begun.caption == caption);
         let place = known.unwrap_or(tables.len());
         if known.is_none() {
             let columns = table.columns.iter().map(|shown| column(first, shown)).collect();
-            let note = Some((table.note)(&whole)).filter(|note| !note.is_empty());
+            let note = Some((table.note)(whole)).filter(|note| !note.is_empty());
             tables.push((Table { caption, columns, rows: Vec::new(), note }, Vec::new()));
         }
         let (begun, of) = &mut tables[place];
         // What became of a step stands in its first row.
-        let steps = std::iter::once(Some(step)).chain(std::iter::repeat(None));
+        let steps = std::iter::once(Some(*step)).chain(std::iter::repeat(None));
         for (row, judged) in rows.iter().zip(steps) {
             begun.rows.push(table.columns.iter().map(|shown| cell(shown, row, judged)).collect());
-            of.push(step);
+            of.push(*step);
         }
     }
     if let Some(place) = table.columns.iter().position(|shown| matches!(shown, Shown::Result)) {
@@ -72,7 +79,7 @@ fn result(step: Fields<'_>) -> Cell {
     let (word, tone) = match (is_met, step.word("status")) {
         (Some(true), _) => (mark(is_met, ""), Tone::Good),
         (Some(false), _) => (mark(is_met, ""), Tone::Bad),
-        (None, INVALID) => ("INVALID", Tone::Doubtful),
+        (None, INVALID) => (Status::Invalid.title(), Tone::Doubtful),
         (None, _) => ("–", Tone::Neutral),
     };
     let missed = step.each("failures").map(|failure| words_of(failure.word("code")));

@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
-use fp_model::figure::{Info, Part, Row, Unit};
+use fp_model::figure::{Info, Part, Row, Unit, capital};
 
 pub use capacity::{CAPACITY, CapacityClass, CapacityStep};
 pub use hunt::{Hunt, HuntTrial};
@@ -63,10 +63,7 @@ const BSA: Info = Info::new("bsa_bytes", "burst size achieved", Unit::Bytes);
 
 /// The device and the direction that a table is of.
 fn title(row: &Row, of: &str) -> String {
-    let mut device = row.kind.title.chars();
-    let first = device.next().map(|first| first.to_ascii_uppercase()).into_iter();
-    let device: String = first.chain(device).collect();
-    format!("{device}, {}: {of}", row.word("direction"))
+    format!("{}, {}: {of}", capital(row.kind.title), row.word("direction"))
 }
 
 /// The CIR and the buckets of a policer.

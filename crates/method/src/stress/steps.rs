@@ -311,7 +311,8 @@ fn counted(part: &Part, fields: &[&str]) -> Vec<String> {
     fields.iter().filter(is_any).map(text).collect()
 }
 
-static NAMED: &[Info] = &and::<_, 9, 10>(&[Info::new("time", "time", Unit::Word)], &infos(TIME_OF));
+static NAMED: &[Info] =
+    &and::<_, _, 9, 10>(&[Info::new("time", "time", Unit::Word)], &infos(TIME_OF));
 
 static TIMES: Table = Table {
     caption: |_| "Times".into(),

@@ -32,7 +32,7 @@ impl Deref for Row {
     }
 }
 
-pub(super) fn place(columns: &[Info], field: &str) -> usize {
+fn place(columns: &[Info], field: &str) -> usize {
     let place = columns.iter().position(|info| info.field == field);
     place.unwrap_or_else(|| panic!("there is no field '{field}'"))
 }
@@ -192,7 +192,8 @@ impl Part {
         self.shown_as(Unit::Count, field)
     }
 
-    fn shown_as(&self, unit: Unit, field: &str) -> String {
+    /// The same in another unit than its own.
+    pub fn shown_as(&self, unit: Unit, field: &str) -> String {
         self.number(field).map_or_else(unknown, |known| unit.within(known))
     }
 }
@@ -230,7 +231,7 @@ impl Row {
         let Some(field) = fields.find(|field| self.number(field).is_some()) else {
             return String::new();
         };
-        let info = self.kind.info(field);
+        let info = self.info(field);
         match info.unit {
             Unit::Count | Unit::Number(_) | Unit::PerSecond => {
                 format!("{} {}", self.shown(field), info.name)
@@ -246,7 +247,8 @@ impl Row {
     }
 }
 
-fn unknown() -> String {
+/// What stands in the place of a figure that is not known.
+pub fn unknown() -> String {
     "–".into()
 }
 

@@ -181,6 +181,13 @@ pub fn rate(rate: Rate) -> String {
     Unit::Rate.shown(rate.as_bps() as f64)
 }
 
+/// Beginning with a capital letter.
+pub fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 /// `37.12 ± 0.05 of 40.00 Mbit/s`: the unit once, where both have the same.
 pub fn beside(found: &str, whole: &str) -> String {
     match (found.rsplit_once(' '), whole.rsplit_once(' ')) {

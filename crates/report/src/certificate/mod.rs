@@ -147,7 +147,8 @@ fn directions(result: &Value) -> Vec<Fact> {
 
 /// The tables of a kind.
 fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
-    let tables = kind.tables.iter().flat_map(|table| build::tables(kind, table, steps));
+    let steps = build::read_steps(kind, steps);
+    let tables = kind.tables.iter().flat_map(|table| build::tables(table, &steps));
     tables.map(|(table, _)| Block::Table(table)).collect()
 }
 
@@ -159,13 +160,6 @@ fn drawn(figures: Vec<Figure>) -> Option<Block> {
 /// The steps of a name.
 fn named<'a>(steps: &[Fields<'a>], name: &str) -> Vec<Fields<'a>> {
     steps.iter().copied().filter(|step| step.word("name") == name).collect()
-}
-
-/// Beginning with a capital letter.
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 /// A table, unless it would have no rows.

@@ -1,8 +1,9 @@
 //! What steps say in words: of the path before anything loads it, and of what was found without a table.
 
 use fp_method::figures;
+use fp_model::figure::capital;
 
-use super::{capital, named};
+use super::named;
 use crate::document::Fact;
 use crate::read;
 use crate::stored::fields::Fields;

@@ -1,17 +1,18 @@
 //! An RFC 6349 run on a certificate: the window walk, the throughput trials, their course.
 
 use fp_method::rfc6349::{METRICS, TCP, THROUGHPUT, WALK};
-use fp_model::figure;
+use fp_model::figure::{self, capital};
 
-use super::{capital, drawn, named};
-use crate::build::tables;
+use super::{drawn, named};
+use crate::build::{self, ReadStep};
 use crate::chart::{HALF, course, walk};
 use crate::document::{Block, Figure};
 use crate::stored::fields::Fields;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let walked = add(&mut blocks, &WALK, steps);
+    let tcp = build::read_steps(&TCP.kind, steps);
+    let walked = add(&mut blocks, &WALK, &tcp);
     let bars: Vec<Figure> = ["download", "upload"]
         .into_iter()
         .filter_map(|direction| {
@@ -20,8 +21,8 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
         })
         .collect();
     blocks.extend(drawn(bars));
-    let trials = add(&mut blocks, &THROUGHPUT, steps);
-    add(&mut blocks, &METRICS, steps);
+    let trials = add(&mut blocks, &THROUGHPUT, &tcp);
+    add(&mut blocks, &METRICS, &tcp);
     let baseline_us = named(steps, "baseline_rtt")
         .first()
         .and_then(|step| step.number("rtt_min_ms"))
@@ -41,10 +42,10 @@ pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
 fn add<'a>(
     blocks: &mut Vec<Block>,
     table: &figure::Table,
-    steps: &[Fields<'a>],
+    steps: &[ReadStep<'a>],
 ) -> Vec<Fields<'a>> {
     let mut shown = Vec::new();
-    for (table, steps) in tables(&TCP.kind, table, steps) {
+    for (table, steps) in build::tables(table, steps) {
         blocks.push(Block::Table(table));
         shown.extend(steps);
     }

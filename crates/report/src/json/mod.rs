@@ -5,7 +5,8 @@ mod schema;
 use std::time::Duration;
 
 use fp_method::verdict::{self, Check, Reason};
-use fp_model::figure;
+use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
+use fp_model::figure::{self, Row};
 use fp_model::{Clocks, Evidence, HostFacts};
 use serde_json::{Value, json};
 
@@ -123,33 +124,41 @@ fn plan(work: &Work) -> Value {
 }
 
 pub(crate) fn steps(work: &Work) -> Vec<Value> {
-    let mut steps: Vec<Value> = match work {
-        Work::Flow { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Rfc2544 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Rfc6349 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Y1564 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Burst { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Rfc7640 { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-        Work::Stress { report, .. } => report.steps.iter().map(|step| json!(step.row())).collect(),
-    };
-    for (place, step) in steps.iter_mut().enumerate() {
-        let mut kinds = work.method().kinds().iter();
-        if kinds.any(|kind| step["name"] == kind.name && kind.is_judged) {
+    let step = |(place, row): (usize, Row)| {
+        let mut step = json!(row);
+        if row.kind.is_judged {
             step["pass"] = json!(is_met(work, place));
         }
+        step
+    };
+    match work {
+        Work::Flow { report, .. } => of_steps(&report.steps, flow::Step::row, step),
+        Work::Rfc2544 { report, .. } => of_steps(&report.steps, rfc2544::Step::row, step),
+        Work::Rfc6349 { report, .. } => of_steps(&report.steps, rfc6349::Step::row, step),
+        Work::Y1564 { report, .. } => of_steps(&report.steps, y1564::Step::row, step),
+        Work::Burst { report, .. } => of_steps(&report.steps, burst::Step::row, step),
+        Work::Rfc7640 { report, .. } => of_steps(&report.steps, rfc7640::Step::row, step),
+        Work::Stress { report, .. } => of_steps(&report.steps, stress::Step::row, step),
     }
-    steps
+}
+
+fn of_steps<S>(
+    steps: &[S],
+    row: fn(&S) -> Row,
+    value: impl Fn((usize, Row)) -> Value,
+) -> Vec<Value> {
+    steps.iter().map(row).enumerate().map(value).collect()
 }
 
 /// Whether the step at a place meets what was asked of it; `None` where nothing was, or where it could
 /// not be seen.
 fn is_met(work: &Work, place: usize) -> Option<bool> {
     match work {
-        Work::Flow { plan, report } => fp_method::flow::is_met(plan, report, place),
-        Work::Rfc2544 { plan, report } => fp_method::rfc2544::is_met(plan, &report.steps, place),
-        Work::Rfc6349 { plan, report } => fp_method::rfc6349::is_met(plan, &report.steps, place),
-        Work::Rfc7640 { plan, report } => fp_method::rfc7640::is_met(plan, &report.steps, place),
-        Work::Stress { plan, report } => fp_method::stress::is_met(plan, report, place),
+        Work::Flow { plan, report } => flow::is_met(plan, report, place),
+        Work::Rfc2544 { plan, report } => rfc2544::is_met(plan, &report.steps, place),
+        Work::Rfc6349 { plan, report } => rfc6349::is_met(plan, &report.steps, place),
+        Work::Rfc7640 { plan, report } => rfc7640::is_met(plan, &report.steps, place),
+        Work::Stress { plan, report } => stress::is_met(plan, report, place),
         // Their steps say it themselves.
         Work::Burst { .. } | Work::Y1564 { .. } => None,
     }

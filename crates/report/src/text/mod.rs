@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 pub(crate) use fp_method::grouped;
-pub(crate) use fp_model::figure::amount;
 use fp_model::figure::{Known, Unit};
+pub(crate) use fp_model::figure::{amount, unknown};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
 
@@ -96,10 +96,6 @@ pub fn shortened(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect()
-}
-
-pub(crate) fn unknown() -> String {
-    String::from("–")
 }
 
 /// The start of a trial in one line.

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Row, Steps, Unit, infos};
+use fp_model::figure::{Better, Cell, Column, Info, Kind, Known, Row, Steps, Unit, infos, unknown};
 use fp_model::{Direction, Dscp, Layer, PacketLayout, Rate, signed};
 
 use crate::formula::bounds::{Bounds, Loss};
@@ -332,7 +332,7 @@ fn facts(row: &Row) -> Vec<(&'static str, String)> {
         Some(0.0) => row.value("line_rate_l1_bps"),
         _ => row.between("line_rate_l1_bps"),
     });
-    say("line", line.map_or_else(|| "–".into(), |line| format!("{line} (l1)")));
+    say("line", line.map_or_else(unknown, |line| format!("{line} (l1)")));
     match row.word("found") {
         "no_policer" => {
             let sent = row.shown("sent_bytes");

@@ -303,7 +303,7 @@ const DELAY: &[Column<DelaySummary>; 8] = &[
     Info::new("samples", "packets", Unit::Count).of(|delay| delay.samples.into()),
 ];
 
-static CONNECTIONS: &[Info] = &and::<_, 4, 15>(connection::INFOS, &infos(CONNECTION));
+static CONNECTIONS: &[Info] = &and::<_, _, 4, 15>(connection::INFOS, &infos(CONNECTION));
 const CONNECTION: &[Column<Connection>; 4] = &[
     Info::new("throughput_bps", "throughput (l4)", Unit::Rate).of(|each| each.throughput_l4.into()),
     Info::new("sent_segments", "segments sent", Unit::Count)

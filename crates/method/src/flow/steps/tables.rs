@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use fp_model::figure::{Part, Row, Shown, Table, Unit};
+use fp_model::figure::{Part, Row, Shown, Table, Unit, unknown};
 
 use crate::grouped;
 
@@ -73,7 +73,9 @@ pub(super) static TCP_MORE: Table = Table {
             other => other.into(),
         }),
         Shown::Words("control", |row| first(row, |each| each.word("congestion_control").into())),
-        Shown::Figure("window", |row| first(row, window)),
+        Shown::Figure("window", |row| {
+            first(row, |each| each.shown_as(Unit::Amount, "window_effective_bytes"))
+        }),
         Shown::Figure("MSS", |row| first(row, |each| each.shown("mss_bytes"))),
         Shown::Words("DSCP", marking),
     ],
@@ -100,11 +102,6 @@ fn first(row: &Row, text: fn(&Part) -> String) -> String {
     connection.map_or_else(String::new, text)
 }
 
-fn window(each: &Part) -> String {
-    let window = each.number("window_effective_bytes");
-    window.map_or_else(|| "–".into(), |bytes| Unit::Amount.shown(bytes.value))
-}
-
 pub(super) static UDP_MORE: Table = Table {
     caption: |_| "UDP: delay, order and marks".into(),
     rows: |row| row.when(row.word("transport") == "udp"),
@@ -125,7 +122,7 @@ pub(super) static UDP_MORE: Table = Table {
 
 /// With what is not known of the two clocks.
 fn delay(row: &Row) -> String {
-    let Some(delay) = row.part("one_way_delay") else { return "–".into() };
+    let Some(delay) = row.part("one_way_delay") else { return unknown() };
     let [mean, error] = ["mean_us", "error_us"].map(|field| delay.number(field));
     match mean.zip(error) {
         Some((mean, error)) if mean.value >= error.value => {
@@ -175,5 +172,5 @@ pub(super) static BY_LAYER: Table = Table {
 
 fn mbps(row: &Row, field: &str) -> String {
     let rate = row.part("received_rates").and_then(|rates| rates.number(field));
-    rate.map_or_else(|| "–".into(), |rate| format!("{:.2}", rate.value / 1e6))
+    rate.map_or_else(unknown, |rate| format!("{:.2}", rate.value / 1e6))
 }

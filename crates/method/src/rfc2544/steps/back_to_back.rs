@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos, unknown,
 };
 
 use crate::rfc2544::Way;
@@ -142,7 +142,7 @@ static TABLE: Table = Table {
         Shown::Field("deviation_frames"),
         Shown::Figure("repetitions", |row| match row.number("average_frames") {
             Some(_) => row.shown("repetitions"),
-            None => "–".into(),
+            None => unknown(),
         }),
         Shown::Field("corrected_buffer_s"),
         Shown::Words("", |row| match row.word("skipped") {

@@ -51,8 +51,10 @@ const COLUMNS: &[Column<FrameLoss>; 4] = &[
     }),
 ];
 
-static TRIALS: &[Info] =
-    &and::<_, 1, 16>(INFOS, &[Info::new("percent_of_highest", "of the highest", Unit::Percent(0))]);
+static TRIALS: &[Info] = &and::<_, _, 1, 16>(
+    INFOS,
+    &[Info::new("percent_of_highest", "of the highest", Unit::Percent(0))],
+);
 
 //= rfc2544 26.3
 /// One row for each length.

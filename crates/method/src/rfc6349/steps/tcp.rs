@@ -342,4 +342,4 @@ const CONNECTION: &[Column<Connection>; 4] = &[
         .of(|flow| flow.buffer_delay_percent.into()),
 ];
 
-static FLOW: &[Info] = &and::<_, 4, 15>(connection::INFOS, &infos(CONNECTION));
+static FLOW: &[Info] = &and::<_, _, 4, 15>(connection::INFOS, &infos(CONNECTION));

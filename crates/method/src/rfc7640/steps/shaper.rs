@@ -51,7 +51,7 @@ pub static SHAPER: Steps<ShaperStep> = Steps {
         title: "shaper",
         is_judged: true,
         main: &["sr_l2_bps"],
-        columns: &and::<_, 6, 14>(&infos(COLUMNS), &infos(TRAIN)),
+        columns: &and::<_, _, 6, 14>(&infos(COLUMNS), &infos(TRAIN)),
         facts,
         tables: &[&BURSTS, &PATTERNS],
     },

@@ -94,7 +94,7 @@ pub(super) fn cell(seen: &Stateless) -> Cell {
 
 /// Under what these bursts were.
 static NAMED: &[Info] =
-    &and::<_, 20, 21>(&[Info::new("load", "load", Unit::Word)], &infos(COLUMNS));
+    &and::<_, _, 20, 21>(&[Info::new("load", "load", Unit::Word)], &infos(COLUMNS));
 
 pub(super) static BURSTS: Table = Table {
     caption: |row| title(row, "bursts"),

@@ -123,7 +123,7 @@ const DSCP: &[Column<(Dscp, u64)>; 2] = &[
 pub(super) const SERIES: Info = Info::new("series", "course", Unit::Series(SLOT));
 
 /// Of one colour beside another, which has no criteria and is not compared.
-pub(super) static COLOUR: &[Info] = &and::<_, 1, 21>(&uncompared(*INFOS), &[SERIES]);
+pub(super) static COLOUR: &[Info] = &and::<_, _, 1, 21>(&uncompared(*INFOS), &[SERIES]);
 
 const fn uncompared<const N: usize>(mut infos: [Info; N]) -> [Info; N] {
     let mut place = 0;

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -136,7 +136,7 @@ pub static PERFORMANCE: Steps<ServiceStep> = Steps {
 const MAIN: &[&str] = &["throughput_bps", "ir_bps"];
 
 static INFOS: &[Info] =
-    &and::<_, 9, 43>(&and::<_, 20, 34>(&infos(COLUMNS), frames::INFOS), tcp::INFOS);
+    &and::<_, _, 9, 43>(&and::<_, _, 20, 34>(&infos(COLUMNS), frames::INFOS), tcp::INFOS);
 
 const COLUMNS: &[Column<ServiceStep>; 14] = &[
     Info::new("service", "service", Unit::Word).of(|step| step.service.clone().into()),
@@ -149,7 +149,7 @@ const COLUMNS: &[Column<ServiceStep>; 14] = &[
     Info::new("offered_l2_bps", "offered (l2)", Unit::Rate).of(|step| step.offered_l2.into()),
     // Unknown where the tester disturbed the step.
     Info::new("pass", "passed", Unit::Flag).of(|step| step.status.is_met().into()),
-    Info::new("status", "status", Unit::Word).of(|step| step.status.to_string().into()),
+    Info::new("status", "status", Unit::Word).of(|step| step.status.name().into()),
     Info::new("failures", "missed", Unit::Parts(shortfall::INFOS))
         .of(|step| Cell::parts(shortfall::INFOS, shortfall::COLUMNS, &step.shortfalls)),
     Info::new("tries", "trials", Unit::Count).of(|step| step.tries.into()),
@@ -173,28 +173,34 @@ const COLUMNS: &[Column<ServiceStep>; 14] = &[
     }),
 ];
 
-const OFFERED: Shown = Shown::Field("offered_l2_bps");
-const IR: Shown = Shown::Figure("IR (l2)", |row| match row.number("throughput_bps") {
-    Some(_) => format!("{} l4", row.shown("throughput_bps")),
-    None => row.shown("ir_bps"),
-});
-const FLR: Shown = Shown::As("flr", "FLR");
-const FTD: Shown = Shown::Figure("FTD", |row| row.one_way("ftd_ms", "ftd_error_ms"));
-const FDV: Shown = Shown::As("fdv_ms", "FDV");
+const SERVICE: Shown = Shown::Field("service");
+const STEP: Shown = Shown::Words("step", offered);
+const DIRECTION: Shown = Shown::Field("direction");
+
+const JUDGED: [Shown; 7] = [
+    DIRECTION,
+    Shown::Field("offered_l2_bps"),
+    Shown::Figure("IR (l2)", |row| match row.number("throughput_bps") {
+        Some(_) => format!("{} l4", row.shown("throughput_bps")),
+        None => row.shown("ir_bps"),
+    }),
+    Shown::As("flr", "FLR"),
+    Shown::Figure("FTD", |row| row.one_way("ftd_ms", "ftd_error_ms")),
+    Shown::As("fdv_ms", "FDV"),
+    Shown::Result,
+];
+
+const AVAILABLE: [Shown; 4] = [
+    DIRECTION,
+    Shown::As("availability_percent", "available"),
+    Shown::Field("unavailable_s"),
+    Shown::Field("severely_errored_s"),
+];
 
 static BY_ITSELF: Table = Table {
     caption: |row| format!("{}, by itself", row.word("service")),
     rows: Row::alone,
-    columns: &[
-        Shown::Words("step", offered),
-        Shown::Field("direction"),
-        OFFERED,
-        IR,
-        FLR,
-        FTD,
-        FDV,
-        Shown::Result,
-    ],
+    columns: &and::<_, _, 7, 8>(&[STEP], &JUDGED),
     note: |_| String::new(),
 };
 
@@ -212,8 +218,8 @@ static YELLOW: Table = Table {
     caption: |row| format!("{}, by itself: yellow frames", row.word("service")),
     rows: |row| row.when(row.part("yellow").is_some()),
     columns: &[
-        Shown::Words("step", offered),
-        Shown::Field("direction"),
+        STEP,
+        DIRECTION,
         Shown::Figure("IR (l2)", |row| of_yellow(row, |yellow| yellow.shown("ir_bps"))),
         Shown::Figure("FLR", |row| of_yellow(row, |yellow| yellow.shown("flr"))),
         Shown::Figure("FTD", |row| {
@@ -231,16 +237,7 @@ fn of_yellow(row: &Row, text: fn(&Part) -> String) -> String {
 static AT_ONCE: Table = Table {
     caption: |_| "All services at once".into(),
     rows: Row::alone,
-    columns: &[
-        Shown::Field("service"),
-        Shown::Field("direction"),
-        OFFERED,
-        IR,
-        FLR,
-        FTD,
-        FDV,
-        Shown::Result,
-    ],
+    columns: &and::<_, _, 7, 8>(&[SERVICE], &JUDGED),
     note: |_| {
         "IR: information rate. FLR: frame loss ratio. FTD: frame transfer delay, one way, mean. FDV: frame delay \
          variation. Loss counts in available time only."
@@ -252,8 +249,8 @@ static SPANS: Table = Table {
     caption: |_| "All services at once: how far they varied".into(),
     rows: |row| row.when(row.number("ulr_l1_bps").is_some()),
     columns: &[
-        Shown::Field("service"),
-        Shown::Field("direction"),
+        SERVICE,
+        DIRECTION,
         Shown::Figure("IR (l2)", |row| {
             format!("{} … {}", row.shown("ir_min_bps"), row.shown("ir_max_bps"))
         }),
@@ -273,27 +270,19 @@ static SPANS: Table = Table {
 
 static AVAILABILITY_BY_ITSELF: Table = Table {
     caption: |row| format!("{}, by itself: availability", row.word("service")),
-    rows: |row| row.when(row.number("availability_percent").is_some()),
-    columns: &[
-        Shown::Words("step", offered),
-        Shown::Field("direction"),
-        Shown::As("availability_percent", "available"),
-        Shown::Field("unavailable_s"),
-        Shown::Field("severely_errored_s"),
-    ],
+    rows: available,
+    columns: &and::<_, _, 4, 5>(&[STEP], &AVAILABLE),
     note: |_| String::new(),
 };
 
+fn available(row: &Row) -> Vec<Row> {
+    row.when(row.number("availability_percent").is_some())
+}
+
 static AVAILABILITY: Table = Table {
     caption: |_| "All services at once: availability".into(),
-    rows: |row| row.when(row.number("availability_percent").is_some()),
-    columns: &[
-        Shown::Field("service"),
-        Shown::Field("direction"),
-        Shown::As("availability_percent", "available"),
-        Shown::Field("unavailable_s"),
-        Shown::Field("severely_errored_s"),
-    ],
+    rows: available,
+    columns: &and::<_, _, 4, 5>(&[SERVICE], &AVAILABLE),
     note: |_| {
         "Ten severely errored seconds in a row, with more than half of their frames lost, begin unavailable time."
             .into()
@@ -304,8 +293,8 @@ static CONNECTIONS: Table = Table {
     caption: |_| "All services at once: TCP".into(),
     rows: |row| row.when(row.number("throughput_bps").is_some()),
     columns: &[
-        Shown::Field("service"),
-        Shown::Field("direction"),
+        SERVICE,
+        DIRECTION,
         Shown::Figure("connections × window", |row| {
             format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"))
         }),

@@ -1,9 +1,9 @@
 //! The inputs of a plan as facts: each under its name, with its unit.
 
-use crate::certificate::capital;
 use std::time::Duration;
 
 use fp_model::Rate;
+use fp_model::figure::capital;
 use serde_json::Value;
 
 use crate::document::Fact;
