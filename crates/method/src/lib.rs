@@ -7,10 +7,11 @@ extern crate alloc;
 
 pub mod burst;
 mod connection;
-pub mod figures;
+mod definition;
 pub mod flow;
 pub mod formula;
 mod infer;
+pub mod methods;
 pub mod metric;
 pub mod mlr;
 pub mod mtu;

@@ -1,6 +1,6 @@
 //! Steps of a document as rows of their columns: what a run has just found, and what an older fullpipe has stored.
 
-use fp_method::figures;
+use fp_method::methods;
 use fp_model::figure::{Cell, Info, Known, Part, Row, Unit};
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::stored::fields::Fields;
 
 /// A step; `None` of a kind that is not known.
 pub(crate) fn row(step: Fields<'_>) -> Option<Row> {
-    let kind = figures::kind(step.word("name"))?;
+    let kind = methods::kind(step.word("name"))?;
     Some(Row { kind, part: part(kind.columns, step) })
 }
 
@@ -57,5 +57,68 @@ fn one(value: &Value, [at_least, at_most]: [&Value; 2]) -> Cell {
             Cell::Ends(Box::new([alone(at_least), alone(at_most)]))
         }
         Value::Null | Value::Array(_) | Value::Object(_) => Cell::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use fp_method::methods::Method;
+    use fp_model::figure::Kind;
+
+    use super::*;
+
+    fn recordings() -> Vec<PathBuf> {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/evidence"));
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|ending| ending == "zz")).collect()
+    }
+
+    fn read(file: &Path) -> Value {
+        let packed = fs::read(file).unwrap();
+        let text = miniz_oxide::inflate::decompress_to_vec_zlib(&packed).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    /// The paths to the single values in `value`.
+    fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+        let below = |name: &str| [path, name].join(if path.is_empty() { "" } else { "." });
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, field)| paths(field, &below(name), found));
+            }
+            Value::Array(list) => list.iter().for_each(|each| paths(each, &below("0"), found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                found.insert(path.to_owned());
+            }
+        }
+    }
+
+    /// A field that is `null` as a whole has fields where it is known.
+    fn has(kind: &Kind, path: &str) -> bool {
+        kind.has(path) || kind.fields().any(|known| known.starts_with(&format!("{path}.")))
+    }
+
+    #[test]
+    fn every_field_of_every_recorded_result_is_named() {
+        let files = recordings();
+        assert!(files.len() > 30, "{files:?}");
+        for file in files {
+            let result = read(&file);
+            let method = Method::named(result["method"].as_str().unwrap()).unwrap();
+            for step in result["steps"].as_array().unwrap() {
+                let name = step["name"].as_str().unwrap();
+                let known = method.kinds.iter().find(|known| known.name == name);
+                let known = known.unwrap_or_else(|| panic!("no step {name} of {}", method.name));
+                let mut found = BTreeSet::new();
+                paths(step, "", &mut found);
+                for path in found.iter().filter(|path| *path != "name") {
+                    assert!(has(known, path), "no {path} of {name} in {}", file.display());
+                }
+            }
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The screen: the verdict in one sentence, what a run found, then the reasons and the self-checks.
 
 use fp_method::rounded;
+use fp_method::verdict::Event;
 
 use crate::document::plain_blocks;
-use crate::sentence::{self, word};
+use crate::sentence;
 use crate::text::{folded, happened, line, mark};
-use crate::{Run, Work, certificate, directions, json, reasons};
+use crate::{Outcome, Run, Work, certificate, directions, json, reasons};
 
 /// How much of what is said beside figures and reasons is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
     let brief = json::brief(&run.work);
     line(&mut out, &sentence::of(&brief));
     let seconds = run.lasted.as_secs_f64();
-    let title = run.work.method().title();
+    let title = run.work.method().title;
     line(&mut out, &format!("{title} · {} · {} · {seconds:.0} s", run.across, run.started));
     let directions = directions::of(&brief);
     if !directions.is_empty() {
@@ -35,10 +36,10 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
         line(&mut out, &format!("{:<15} {status:<4} {count:<12} {figure}", judged.direction));
     }
     line(&mut out, "");
-    let blocks = certificate::of_method(run.work.method().name(), &brief);
+    let blocks = certificate::of_method(run.work.method().name, &brief);
     plain_blocks(&mut out, &blocks, columns);
     line(&mut out, "");
-    line(&mut out, &format!("verdict: {}", word(&run.work.outcome().0.status.to_string())));
+    line(&mut out, &format!("verdict: {}", run.work.outcome().verdict.status.title()));
     for reason in reasons::of(&brief) {
         line(&mut out, &format!("  - {reason}"));
     }
@@ -47,7 +48,7 @@ pub fn text(run: &Run, detail: Detail, columns: Option<usize>) -> String {
 }
 
 fn checks(out: &mut String, work: &Work, detail: Detail) {
-    let (_, checks, deviations) = work.outcome();
+    let Outcome { checks, deviations, events: happened, verdict: _ } = work.outcome();
     let broken = checks.iter().filter(|check| !check.ok).count();
     let passed = checks.len() - broken;
     let departs = match deviations.len() {
@@ -67,15 +68,15 @@ fn checks(out: &mut String, work: &Work, detail: Detail) {
         for deviation in deviations {
             line(out, &format!("  - departs from the standard: {deviation}"));
         }
-        events(out, work);
+        events(out, happened);
     }
 }
 
-fn events(out: &mut String, work: &Work) {
-    if !work.events().is_empty() {
+fn events(out: &mut String, events: &[Event]) {
+    if !events.is_empty() {
         line(out, "events:");
     }
-    for event in work.events() {
+    for event in events {
         let at = event.at.map(|at| format!("at {:.1} s, ", at.as_secs_f64())).unwrap_or_default();
         let lasts = event.lasts.map(|lasts| format!(" for {:.1} s", lasts.as_secs_f64()));
         let (trial, what) = (&event.trial, happened(event.code.word()));

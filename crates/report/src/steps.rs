@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::Work;
-use crate::json;
 use crate::read;
 use crate::stored::fields::Fields;
 
@@ -30,7 +29,7 @@ pub enum StepOutcome {
 
 /// The steps of a run, in their order; it may be under way.
 pub fn steps(work: &Work) -> Vec<StepLine> {
-    let (verdict, ..) = work.outcome();
+    let verdict = work.outcome().verdict;
     let line = |(place, step): (usize, &Value)| {
         let mut reasons = verdict.reasons.iter().filter(|reason| reason.step == Some(place));
         let remark = reasons.next().map(|reason| reason.text.clone());
@@ -44,7 +43,7 @@ pub fn steps(work: &Work) -> Vec<StepLine> {
         let remark = remark.unwrap_or_default();
         StepLine { name: name(step), figure: figure(step), outcome, remark }
     };
-    json::steps(work).iter().enumerate().map(line).collect()
+    work.steps_in_json().iter().enumerate().map(line).collect()
 }
 
 /// The steps of a result document, each with what tells it from the others of its kind.

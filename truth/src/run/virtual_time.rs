@@ -50,8 +50,7 @@ fn said(
     match (method, sold) {
         (Method::Test, _) => {
             let plan = rfc6349::Plan::new(family, mtu_bytes);
-            let (report, end) = rfc6349::run(&plan, bed);
-            (Work::Rfc6349 { plan, report }, end)
+            Work::run(&rfc6349::METHOD, plan, bed)
         }
         (Method::Rfc2544, _) => {
             let plan = rfc2544::Plan {
@@ -60,23 +59,19 @@ fn said(
                 rate_cap_l1: rate_cap(facts),
                 ..rfc2544::Plan::new(family, mtu_bytes)
             };
-            let (report, end) = rfc2544::run(&plan, bed);
-            (Work::Rfc2544 { plan, report }, end)
+            Work::run(&rfc2544::METHOD, plan, bed)
         }
         (Method::Rfc7640, Some(sold)) => {
             let plan = rfc7640_plan(family, mtu_bytes, sold, facts);
-            let (report, end) = rfc7640::run(&plan, bed);
-            (Work::Rfc7640 { plan, report }, end)
+            Work::run(&rfc7640::METHOD, plan, bed)
         }
         (Method::Y1564, Some(sold)) => {
             let plan = y1564_plan(family, mtu_bytes, sold, facts);
-            let (report, end) = y1564::run(&plan, bed);
-            (Work::Y1564 { plan, report }, end)
+            Work::run(&y1564::METHOD, plan, bed)
         }
         (Method::Discover | Method::Burst | Method::Rfc7640 | Method::Y1564, sold) => {
             let plan = burst_plan(family, mtu_bytes, sold, facts);
-            let (report, end) = burst::run(&plan, bed);
-            (Work::Burst { plan, report }, end)
+            Work::run(&burst::METHOD, plan, bed)
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `fullpipe burst`: the CBS test, the policing test and the discovery of an unknown policer.
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use fp_method::burst::{self, Goal, Plan, Ways};
 use fp_model::{Dscp, Family, LayeredRate, PacketLayout, Testbed};
 use fp_report::Work;
-use std::time::Duration;
 
 use super::cost::Cost;
 use super::measure::{Ends, Measured, OutputArgs};
@@ -106,8 +107,7 @@ impl MethodArgs {
     /// What of the plan cannot be run.
     pub(crate) fn measure(&self, ends: &Ends, bed: &mut dyn Testbed) -> Result<Measured, Failure> {
         let plan = self.plan(ends)?;
-        let (report, end) = burst::run(&plan, bed);
-        Ok(Measured { work: Work::Burst { plan, report }, end })
+        Ok(Work::run(&burst::METHOD, plan, bed).into())
     }
 
     fn plan(&self, ends: &Ends) -> Result<Plan, Failure> {

@@ -135,6 +135,12 @@ pub(crate) struct Measured {
     pub(crate) end: Result<(), Abort>,
 }
 
+impl From<(Work, Result<(), Abort>)> for Measured {
+    fn from((work, end): (Work, Result<(), Abort>)) -> Self {
+        Self { work, end }
+    }
+}
+
 /// Runs `method` over `bed` and writes every document that was asked for.
 ///
 /// # Errors
@@ -174,8 +180,7 @@ pub(crate) fn run(
 }
 
 fn exit(run: &Run, end: Result<(), Abort>, output: &OutputArgs) -> Exit {
-    let (verdict, ..) = run.work.outcome();
-    match (end, verdict.status) {
+    match (end, run.work.outcome().verdict.status) {
         (Err(Abort::Stopped), _) => stopped_by(),
         (Err(Abort::Lost(_) | Abort::Testbed(_)), _) | (Ok(()), Status::Aborted) => Exit::NotRun,
         (Ok(()), Status::Findings) if output.strict => Exit::Failed,

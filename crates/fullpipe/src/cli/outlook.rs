@@ -45,7 +45,7 @@ impl Outlook {
         work: &Work,
         method: &impl Fn(&Ends, &mut dyn Testbed) -> Result<Measured, Failure>,
     ) {
-        if let Work::Y1564 { plan, .. } = work {
+        if let Some(plan) = work.plan::<fp_method::y1564::Plan>() {
             // Before what was planned the path's MTU and round trip are looked at.
             let is_probes = |flow: &FlowSpec| matches!(flow.load, Load::Probes(_));
             if let Some(last) = evidence.last().filter(|one| one.trial.flows.iter().all(is_probes))
@@ -213,8 +213,7 @@ mod tests {
         let names = ["metro-40m-cbs64k", "metro-40m-cbs275k", "line-100m-10ms", "bufferbloat-20m"];
         expect_foretold(&names, &|ends, bed| {
             let plan = rfc6349::Plan::new(Family::Ipv4, ends.interface_mtu_bytes);
-            let (report, end) = rfc6349::run(&plan, bed);
-            Ok(Measured { work: Work::Rfc6349 { plan, report }, end })
+            Ok(Work::run(&rfc6349::METHOD, plan, bed).into())
         });
     }
 
@@ -225,8 +224,7 @@ mod tests {
             &["metro-40m-cbs64k", "line-100m-10ms", "bufferbloat-20m"],
             &|ends, bed| {
                 let plan = rfc2544::Plan::new(Family::Ipv4, ends.interface_mtu_bytes);
-                let (report, end) = rfc2544::run(&plan, bed);
-                Ok(Measured { work: Work::Rfc2544 { plan, report }, end })
+                Ok(Work::run(&rfc2544::METHOD, plan, bed).into())
             },
         );
     }
@@ -238,8 +236,7 @@ mod tests {
         for goal in [burst::Goal::Verify { cir, cbs_bytes: 64_000 }, burst::Goal::Discover] {
             expect_foretold(&["metro-40m-cbs64k"], &|ends, bed| {
                 let plan = burst::Plan::new(Family::Ipv4, ends.interface_mtu_bytes, goal);
-                let (report, end) = burst::run(&plan, bed);
-                Ok(Measured { work: Work::Burst { plan, report }, end })
+                Ok(Work::run(&burst::METHOD, plan, bed).into())
             });
         }
     }
@@ -256,8 +253,7 @@ mod tests {
         expect_foretold(&["metro-40m-cbs64k"], &|ends, bed| {
             let plan = rfc7640::Plan::new(Family::Ipv4, ends.interface_mtu_bytes);
             let plan = rfc7640::Plan { policer: Some(policer), ..plan };
-            let (report, end) = rfc7640::run(&plan, bed);
-            Ok(Measured { work: Work::Rfc7640 { plan, report }, end })
+            Ok(Work::run(&rfc7640::METHOD, plan, bed).into())
         });
         let bandwidth = LayeredRate { rate: Rate::mbps(20), layer: Layer::L1 };
         let queue = rfc7640::QueuePlan {
@@ -268,8 +264,7 @@ mod tests {
         expect_foretold(&["bufferbloat-20m"], &|ends, bed| {
             let plan = rfc7640::Plan::new(Family::Ipv4, ends.interface_mtu_bytes);
             let plan = rfc7640::Plan { queue: Some(queue.clone()), ..plan };
-            let (report, end) = rfc7640::run(&plan, bed);
-            Ok(Measured { work: Work::Rfc7640 { plan, report }, end })
+            Ok(Work::run(&rfc7640::METHOD, plan, bed).into())
         });
     }
 }

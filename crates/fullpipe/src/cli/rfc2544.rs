@@ -192,8 +192,7 @@ impl MethodArgs {
         if !ends.is_quiet {
             announce(&plan);
         }
-        let (report, end) = rfc2544::run(&plan, bed);
-        Ok(Measured { work: Work::Rfc2544 { plan, report }, end })
+        Ok(Work::run(&rfc2544::METHOD, plan, bed).into())
     }
 
     fn plan(&self, ends: &Ends) -> Plan {

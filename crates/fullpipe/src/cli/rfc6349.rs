@@ -112,8 +112,7 @@ impl MethodArgs {
     /// Runs the method between these ends.
     pub(crate) fn measure(&self, ends: &Ends, bed: &mut dyn Testbed) -> Measured {
         let plan = self.plan(ends);
-        let (report, end) = rfc6349::run(&plan, bed);
-        Measured { work: Work::Rfc6349 { plan, report }, end }
+        Work::run(&rfc6349::METHOD, plan, bed).into()
     }
 
     /// Four windows each way and both ways at once; with both kinds of sender two trials more.

@@ -200,8 +200,7 @@ impl MethodArgs {
         if let Some(line_l1) = ends.line_l1 {
             plan.check_behind(line_l1).map_err(Failure::bad_input)?;
         }
-        let (report, end) = rfc7640::run(&plan, bed);
-        Ok(Measured { work: Work::Rfc7640 { plan, report }, end })
+        Ok(Work::run(&rfc7640::METHOD, plan, bed).into())
     }
 
     fn plan(&self, family: Family, interface_mtu_bytes: u32) -> Result<Plan, Failure> {

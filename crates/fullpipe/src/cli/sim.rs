@@ -27,19 +27,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Method {
-    #[command(about = fp_report::Method::Rfc6349.title())]
+    #[command(about = fp_method::rfc6349::METHOD.title)]
     Test(Simulated<MethodArgs>),
-    #[command(about = fp_report::Method::Flow.title())]
+    #[command(about = fp_method::flow::METHOD.title)]
     Flow(Simulated<flow::MethodArgs>),
-    #[command(about = fp_report::Method::Rfc2544.title())]
+    #[command(about = fp_method::rfc2544::METHOD.title)]
     Rfc2544(Simulated<rfc2544::MethodArgs>),
-    #[command(name = "y1564", about = fp_report::Method::Y1564.title())]
+    #[command(name = "y1564", about = fp_method::y1564::METHOD.title)]
     Y1564(Simulated<SimulatedArgs>),
-    #[command(about = fp_report::Method::Burst.title())]
+    #[command(about = fp_method::burst::METHOD.title)]
     Burst(Simulated<burst::MethodArgs>),
-    #[command(about = fp_report::Method::Rfc7640.title())]
+    #[command(about = fp_method::rfc7640::METHOD.title)]
     Rfc7640(Simulated<rfc7640::MethodArgs>),
-    #[command(about = fp_report::Method::Stress.title())]
+    #[command(about = fp_method::stress::METHOD.title)]
     Stress(Simulated<stress::MethodArgs>),
 }
 

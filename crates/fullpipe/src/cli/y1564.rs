@@ -136,8 +136,7 @@ impl Options {
         if !ends.is_quiet {
             announce(&plan);
         }
-        let (report, end) = y1564::run(&plan, bed);
-        Ok(Measured { work: Work::Y1564 { plan, report }, end })
+        Ok(Work::run(&y1564::METHOD, plan, bed).into())
     }
 
     fn plan(&self, services: &Services, family: Family, interface_mtu_bytes: u32) -> Plan {

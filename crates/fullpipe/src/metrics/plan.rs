@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fp_method::figures::{kind, kinds};
+use fp_method::methods::{kind, kinds};
 use fp_method::metric;
 use fp_model::figure::Metric;
 use fp_report::summary::Status;

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use fp_method::methods::Method;
 use fp_method::rounded;
 use fp_model::figure::Kind;
 use fp_model::{parse_duration, parse_rate, parse_size};
-use fp_report::Method;
 use serde_json::Value;
 
 use crate::yaml::{Problem, Text, nearest};
@@ -109,11 +109,10 @@ impl Unit {
 impl Criterion {
     /// # Errors
     /// A name that no result of `method` has, and those that it has.
-    pub(crate) fn expect_names_of(&self, method: Method) -> Result<(), Problem> {
-        let steps = method.kinds();
-        let Some(step) = steps.iter().find(|known| known.name == self.step.value) else {
-            let names = steps.iter().map(|known| String::from(known.name)).collect();
-            return Err(unknown("step", &self.step, method.command(), names));
+    pub(crate) fn expect_names_of(&self, method: &Method) -> Result<(), Problem> {
+        let Some(step) = method.kinds.iter().find(|known| known.name == self.step.value) else {
+            let names = method.kinds.iter().map(|known| String::from(known.name)).collect();
+            return Err(unknown("step", &self.step, method.command, names));
         };
         let mut fields = self.conditions.iter().map(|(field, _)| field).chain([&self.field]);
         match fields.find(|field| !step.has(&field.value)) {

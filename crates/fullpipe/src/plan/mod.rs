@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fp_report::Method;
+use fp_method::methods::Method;
 
 use crate::exit::Failure;
 use crate::yaml::{Kind, Node, Problem, Text};

@@ -25,6 +25,7 @@ use fp_model::{
     Testbed, Timing, Trial,
 };
 
+use crate::definition::{Definition, Method};
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, settle};
 use crate::sanity::SanityChecked;
@@ -48,6 +49,25 @@ pub use steps::{
 const FULL_FRAME_BYTES: u32 = 1518;
 /// Frames that a bucket holds of which at least some pass, should it be smaller than configured.
 const HELD_FRAMES: u64 = 4;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "burst",
+        command: "burst",
+        title: "Burst test of a policer (CIR and CBS)",
+        kinds: &[
+            &path::PATH_MTU.kind,
+            &LINE.kind,
+            &RATE.kind,
+            &DISCOVERY.kind,
+            &CBS.kind,
+            &POLICING.kind,
+        ],
+    },
+    run,
+    row: Step::row,
+    is_met: |_, _, _| None,
+};
 
 /// Runs what the plan asks for, one way after the other or both at once.
 ///

@@ -24,10 +24,22 @@ pub use steps::{
     Carried, Connection, FLOW, FlowStep, Interval, Limit, PROFILE, Part, ProfileStep, RateByLayer,
     Report, Step, Transport,
 };
-pub use verdict::is_met;
 
+use crate::definition::{Definition, Method};
 use crate::sanity::SanityChecked;
 use crate::tester::mismatch;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "flow",
+        command: "flow",
+        title: "Traffic measurement",
+        kinds: &[&crate::path::PATH_MTU.kind, &FLOW.kind, &PROFILE.kind],
+    },
+    run,
+    row: Step::row,
+    is_met: verdict::is_met,
+};
 
 /// Asks of the path what the plan says, then sends all of its flows in one trial.
 ///

@@ -13,6 +13,7 @@ use fp_model::{
     TcpReport, TesterHealth, Timing,
 };
 
+use super::verdict::is_met;
 use super::*;
 use crate::formula::profile::{Profile, Wave};
 use crate::reason::Code;

@@ -208,7 +208,7 @@ pub(super) fn unmeasured(plan: &Plan, report: &Report) -> Vec<String> {
 }
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
-pub fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
+pub(super) fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
     let (_, total) = totals(report).find(|(total, _)| *total == place)?;
     let Criteria { rate_min_l4, loss_max_percent } = &plan.criteria;
     let is_loss_asked =

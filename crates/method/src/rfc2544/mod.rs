@@ -22,6 +22,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Observation, Testbed, Trial};
 
+use crate::definition::{Definition, Method};
 pub use crate::mlr::{Goal, GoalResult};
 use crate::path::{self, Packets};
 use crate::sanity::SanityChecked;
@@ -35,7 +36,6 @@ pub use steps::{
     THROUGHPUT, Throughput, TrialRow,
 };
 pub use time_needed::time_needed;
-pub use verdict::is_met;
 
 /// What everybody must know who uses these tests: RFC 6815.
 //= rfc6815 5
@@ -43,6 +43,27 @@ pub const APPLICABILITY: &str = "\
 RFC 2544 is for isolated test environments (RFC 6815): its tests load a network to the point of \
 loss and must not be run over networks that carry anybody's traffic. They validate no CIR and no \
 service level; ITU-T Y.1564 is made for that.";
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "rfc2544",
+        command: "rfc2544",
+        title: "Benchmark (RFC 2544)",
+        kinds: &[
+            &path::PATH_MTU.kind,
+            &path::BASELINE_RTT.kind,
+            &LINE_RATE.kind,
+            &THROUGHPUT.kind,
+            &LATENCY.kind,
+            &FRAME_LOSS.kind,
+            &BACK_TO_BACK.kind,
+            &RECOVERY.kind,
+        ],
+    },
+    run,
+    row: Step::row,
+    is_met: |plan, report, place| verdict::is_met(plan, &report.steps, place),
+};
 
 /// Runs the tests of the plan, length by length; the later ones need the throughput.
 ///

@@ -70,7 +70,7 @@ const fn is_limited_by_tester(step: &Step) -> bool {
 }
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
-pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+pub(super) fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let step = steps.get(place)?;
     let criteria = &plan.criteria;
     let is_asked = match step {

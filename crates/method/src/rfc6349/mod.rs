@@ -16,6 +16,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Direction, Observation, Testbed, Trial};
 
+use crate::definition::{Definition, Method};
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
@@ -27,7 +28,18 @@ pub use steps::{
     BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, METRICS, Report, Role, Source, Step,
     TCP, THROUGHPUT, TcpStep, WALK,
 };
-pub use verdict::is_met;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "rfc6349",
+        command: "test",
+        title: "TCP throughput test (RFC 6349)",
+        kinds: &[&path::PATH_MTU.kind, &path::BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind],
+    },
+    run,
+    row: Step::row,
+    is_met: |plan, report, place| verdict::is_met(plan, &report.steps, place),
+};
 
 /// Runs the three steps of section 3 in order; each needs what the ones before have found.
 ///

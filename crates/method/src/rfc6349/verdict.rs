@@ -153,7 +153,7 @@ fn beyond(place: usize, step: &TcpStep, steps: &[Step]) -> Option<Reason> {
 }
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
-pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+pub(super) fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let Step::Tcp(step) = steps.get(place)? else { return None };
     let limit = bottleneck(steps, step).filter(|limit| limit.is_known())?;
     if step.role != Role::Throughput {

@@ -18,6 +18,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
+use crate::definition::{Definition, Method};
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets};
 use crate::sanity::SanityChecked;
@@ -32,7 +33,25 @@ pub use steps::{
     Pattern, PolicerStep, QUEUE, QueueStep, Report, SCHEDULER, SHAPER, SchedulerStep, ShaperStep,
     Stateful, Stateless, Step, Trains, Ttpet,
 };
-pub use verdict::is_met;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "rfc7640",
+        command: "rfc7640",
+        title: "Traffic management test (RFC 7640)",
+        kinds: &[
+            &path::BASELINE_RTT.kind,
+            &POLICER.kind,
+            &QUEUE.kind,
+            &SCHEDULER.kind,
+            &SHAPER.kind,
+            &CAPACITY.kind,
+        ],
+    },
+    run,
+    row: Step::row,
+    is_met: |plan, report, place| verdict::is_met(plan, &report.steps, place),
+};
 
 /// Runs the tests of section 6 that the plan names, in each direction.
 ///

@@ -137,7 +137,7 @@ fn broken(check: &Check) -> Reason {
 type Failures = Vec<(Code, String)>;
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.
-pub fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
+pub(super) fn is_met(plan: &Plan, steps: &[Step], place: usize) -> Option<bool> {
     let step = steps.get(place)?;
     match step {
         Step::BaselineRtt(_) => None,

@@ -21,8 +21,21 @@ pub use limit::{Cause, Limit};
 pub use plan::{Criteria, Plan, PlanError};
 pub use steps::{Report, STRESS, Step, StressStep};
 
+use crate::definition::{Definition, Method};
 use crate::sanity::SanityChecked;
 use crate::tester::mismatch;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "stress",
+        command: "stress",
+        title: "Connection load test",
+        kinds: &[&STRESS.kind],
+    },
+    run,
+    row: Step::row,
+    is_met,
+};
 
 /// Runs the plan's load in one trial.
 ///
@@ -39,7 +52,7 @@ pub fn run(plan: &Plan, bed: &mut dyn Testbed) -> (Report, Result<(), Abort>) {
 }
 
 /// Whether a step meets what the plan asks for; `None` where the tester did not show it.
-pub fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
+fn is_met(plan: &Plan, report: &Report, place: usize) -> Option<bool> {
     let Step::Stress(step) = report.steps.get(place)?;
     let is_shown = report.checks.iter().all(|check| check.ok) && step.counted.stopped.is_none();
     is_shown.then(|| verdict::failures(plan, place, step).is_empty())

@@ -39,11 +39,24 @@ pub use steps::{
     TcpFigures,
 };
 
-use crate::path::{BaselineRtt, UNKNOWN_RTT};
+use crate::definition::{Definition, Method};
+use crate::path::{BASELINE_RTT, BaselineRtt, UNKNOWN_RTT};
 use crate::sanity::SanityChecked;
 use crate::tester::{observed, repeated, reports};
 use crate::verdict::Status;
 use offer::Offer;
+
+pub static METHOD: Definition<Plan, Step> = Definition {
+    method: Method {
+        name: "y1564",
+        command: "y1564",
+        title: "Service activation test (in the style of ITU-T Y.1564)",
+        kinds: &[&BASELINE_RTT.kind, &CONFIGURATION.kind, &PERFORMANCE.kind],
+    },
+    run,
+    row: Step::row,
+    is_met: |_, _, _| None,
+};
 
 /// Tests each service by itself and then all of them at once, as far as the plan asks for it.
 ///

@@ -14,16 +14,17 @@ mod rfc7640;
 mod stress;
 mod y1564;
 
+use fp_method::methods::Method;
 use fp_model::figure::Kind;
 use serde_json::Value;
 
+use crate::Labels;
 use crate::build;
 use crate::directions;
 use crate::document::{Block, Cell, Document, Fact, Figure, Table, columns};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::text::happened;
-use crate::{Labels, Method};
 
 /// The certificate of a stored result. `labels` stand before those of the result.
 pub fn certificate(result: &Stored, labels: &Labels) -> Document {
@@ -55,7 +56,7 @@ pub(crate) fn band(results: &[&Stored]) -> String {
 
 /// The title of a stored result: its method's, or its name where a newer program has one more.
 pub(crate) fn title(method: &str) -> &str {
-    Method::named(method).map_or(method, |known| known.title())
+    Method::named(method).map_or(method, |known| known.title)
 }
 
 fn foot(result: &Stored) -> String {

@@ -1,6 +1,6 @@
 //! What steps say in words: of the path before anything loads it, and of what was found without a table.
 
-use fp_method::figures;
+use fp_method::methods;
 use fp_model::figure::capital;
 
 use super::named;
@@ -20,5 +20,5 @@ pub(super) fn facts(steps: &[Fields<'_>]) -> Vec<Fact> {
         };
         (row.kind.facts)(&row).into_iter().map(fact).collect()
     };
-    figures::kinds().flat_map(|kind| named(steps, kind.name)).flat_map(of_step).collect()
+    methods::kinds().flat_map(|kind| named(steps, kind.name)).flat_map(of_step).collect()
 }

@@ -1,6 +1,6 @@
 //! Which figures of a step are compared, and what a step is.
 
-use fp_method::figures::kind;
+use fp_method::methods::kind;
 use fp_model::figure::{Better, Info, Known, Unit};
 
 use crate::stored::fields::Fields;

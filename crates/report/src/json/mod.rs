@@ -5,24 +5,23 @@ mod schema;
 use std::time::Duration;
 
 use fp_method::verdict::{self, Check, Reason};
-use fp_method::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
-use fp_model::figure::{self, Row};
+use fp_model::figure;
 use fp_model::{Clocks, Evidence, HostFacts};
 use serde_json::{Value, json};
 
 pub use schema::result_schema;
 
-use crate::{Run, Work};
+use crate::{Outcome, Run, Work};
 
 const SCHEMA: &str = "fullpipe.result/1";
 
 /// The whole result as one JSON document.
 pub fn json(run: &Run) -> Value {
-    let (verdict, checks, deviations) = run.work.outcome();
+    let Outcome { verdict, checks, deviations, events } = run.work.outcome();
     json!({
         "schema": SCHEMA,
         "id": run.id,
-        "method": run.work.method().name(),
+        "method": run.work.method().name,
         "started": run.started,
         "duration_s": run.lasted.as_secs_f64(),
         "across": run.across,
@@ -31,7 +30,7 @@ pub fn json(run: &Run) -> Value {
         "near": host(&run.near),
         "far": host(&run.far),
         "clocks": clocks(&run.evidence),
-        "plan": plan(&run.work),
+        "plan": run.work.plan_in_json(),
         "verdict": {
             "status": verdict.status.to_string(),
             "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
@@ -40,24 +39,24 @@ pub fn json(run: &Run) -> Value {
             "ok": checks.iter().all(|check| check.ok),
             "checks": checks.iter().map(check).collect::<Vec<_>>(),
         },
-        "steps": steps(&run.work),
+        "steps": run.work.steps_in_json(),
         "diagnosis": null,
         "deviations": deviations,
-        "events": run.work.events().iter().map(event).collect::<Vec<_>>(),
+        "events": events.iter().map(event).collect::<Vec<_>>(),
         "evidence": run.evidence,
     })
 }
 
 /// What the sentence on a verdict is made of.
 pub(crate) fn brief(work: &Work) -> Value {
-    let (verdict, ..) = work.outcome();
+    let verdict = work.outcome().verdict;
     json!({
-        "method": work.method().name(),
+        "method": work.method().name,
         "verdict": {
             "status": verdict.status.to_string(),
             "reasons": verdict.reasons.iter().map(reason).collect::<Vec<_>>(),
         },
-        "steps": steps(work),
+        "steps": work.steps_in_json(),
     })
 }
 
@@ -109,59 +108,6 @@ fn check(check: &Check) -> Value {
         "limit": check.limit,
         "unit": check.unit,
     })
-}
-
-fn plan(work: &Work) -> Value {
-    match work {
-        Work::Flow { plan, .. } => json!(plan),
-        Work::Rfc2544 { plan, .. } => json!(plan),
-        Work::Rfc6349 { plan, .. } => json!(plan),
-        Work::Y1564 { plan, .. } => json!(plan),
-        Work::Burst { plan, .. } => json!(plan),
-        Work::Rfc7640 { plan, .. } => json!(plan),
-        Work::Stress { plan, .. } => json!(plan),
-    }
-}
-
-pub(crate) fn steps(work: &Work) -> Vec<Value> {
-    let step = |(place, row): (usize, Row)| {
-        let mut step = json!(row);
-        if row.kind.is_judged {
-            step["pass"] = json!(is_met(work, place));
-        }
-        step
-    };
-    match work {
-        Work::Flow { report, .. } => of_steps(&report.steps, flow::Step::row, step),
-        Work::Rfc2544 { report, .. } => of_steps(&report.steps, rfc2544::Step::row, step),
-        Work::Rfc6349 { report, .. } => of_steps(&report.steps, rfc6349::Step::row, step),
-        Work::Y1564 { report, .. } => of_steps(&report.steps, y1564::Step::row, step),
-        Work::Burst { report, .. } => of_steps(&report.steps, burst::Step::row, step),
-        Work::Rfc7640 { report, .. } => of_steps(&report.steps, rfc7640::Step::row, step),
-        Work::Stress { report, .. } => of_steps(&report.steps, stress::Step::row, step),
-    }
-}
-
-fn of_steps<S>(
-    steps: &[S],
-    row: fn(&S) -> Row,
-    value: impl Fn((usize, Row)) -> Value,
-) -> Vec<Value> {
-    steps.iter().map(row).enumerate().map(value).collect()
-}
-
-/// Whether the step at a place meets what was asked of it; `None` where nothing was, or where it could
-/// not be seen.
-fn is_met(work: &Work, place: usize) -> Option<bool> {
-    match work {
-        Work::Flow { plan, report } => flow::is_met(plan, report, place),
-        Work::Rfc2544 { plan, report } => rfc2544::is_met(plan, &report.steps, place),
-        Work::Rfc6349 { plan, report } => rfc6349::is_met(plan, &report.steps, place),
-        Work::Rfc7640 { plan, report } => rfc7640::is_met(plan, &report.steps, place),
-        Work::Stress { plan, report } => stress::is_met(plan, report, place),
-        // Their steps say it themselves.
-        Work::Burst { .. } | Work::Y1564 { .. } => None,
-    }
 }
 
 /// One line of the stream: what has just happened, `t_s` after the run began.

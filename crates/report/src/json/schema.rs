@@ -1,24 +1,17 @@
 //! The JSON Schema of results, `fullpipe.result/1`, made of the columns of their steps.
 
+use fp_method::methods::{self, METHODS};
 use fp_method::reason::Code;
 use fp_method::verdict::Status;
 use fp_model::figure::{Info, Kind, Unit};
 use serde_json::{Map, Value, json};
 
 use super::SCHEMA;
-use crate::Method;
 
 /// The schema of a result of any method.
 pub fn result_schema() -> Value {
-    let methods: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
-    // Some steps are of several methods.
-    let mut steps: Vec<Value> = Vec::new();
-    for kind in Method::ALL.iter().flat_map(|method| method.kinds()) {
-        let of_step = step(kind);
-        if !steps.contains(&of_step) {
-            steps.push(of_step);
-        }
-    }
+    let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+    let steps: Vec<Value> = methods::kinds().map(step).collect();
     let word = || json!({"type": ["string", "null"]});
     let host = json!({"type": ["object", "null"]});
     json!({
@@ -33,7 +26,7 @@ pub fn result_schema() -> Value {
         "properties": {
             "schema": {"const": SCHEMA},
             "id": {"type": "string"},
-            "method": {"enum": methods},
+            "method": {"enum": names},
             "started": {"type": "string", "format": "date-time"},
             "duration_s": {"type": "number", "minimum": 0},
             "across": {"description": "What stood between the ends", "type": "string"},

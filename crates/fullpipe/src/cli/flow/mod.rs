@@ -105,6 +105,6 @@ impl MethodArgs {
         let known = path.as_ref().map_or_else(|_| Path::default(), Clone::clone);
         let plan = request.plan(ends, &known)?;
         let (report, end) = flow::run_over(&plan, path, bed);
-        Ok(Measured { work: Work::Flow { plan, report }, end })
+        Ok(Measured { work: Work::new(&flow::METHOD, plan, report), end })
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use fp_history::{Filter, LABELS};
+use fp_method::methods::{METHODS, Method};
 use fp_method::verdict::Status;
 use fp_model::{Time, parse_duration};
-use fp_report::Method;
 use time::format_description::well_known::Rfc3339;
 use time::{Date, Month, OffsetDateTime, UtcOffset};
 
@@ -44,11 +44,11 @@ pub(crate) fn condition(text: &str) -> Result<Condition, String> {
     };
     let text = match *name {
         // By the command's name, too.
-        "method" => Method::of_command(text).map_or(text, |method| method.name()),
+        "method" => Method::of_command(text).map_or(text, |method| method.name),
         _ => text,
     };
     let allowed: Vec<&str> = match *name {
-        "method" => Method::ALL.map(Method::name).into(),
+        "method" => METHODS.map(|method| method.name).into(),
         "verdict" => Status::ALL.map(Status::name).into(),
         _ => Vec::new(),
     };

@@ -74,22 +74,20 @@ impl Known {
             | FlowReport::Connections(_) => None,
         });
         let rtt = rtts.min()?;
-        let limits = [Direction::Download, Direction::Upload].map(|towards| match work {
-            Work::Rfc6349 { report, .. } => of_bottleneck(&report.steps, towards),
-            Work::Burst { plan, report } => of_bursts(plan, &report.steps, towards),
-            Work::Rfc2544 { report, .. } => of_frames(&report.steps, towards, evidence),
-            _ => None,
+        let limits = [Direction::Download, Direction::Upload].map(|towards| {
+            let tested = work.steps().and_then(|steps| of_bottleneck(steps, towards));
+            let bursts = work.plan().zip(work.steps());
+            let bursts = bursts.and_then(|(plan, steps)| of_bursts(plan, steps, towards));
+            let frames = work.steps().and_then(|steps| of_frames(steps, towards, evidence));
+            tested.or(bursts).or(frames)
         });
         let bytes = SLOW_LINE.bytes_in(QUEUED);
-        let guess = match work {
-            Work::Burst { .. } => Limit::of(SLOW_LINE, Kind::Policer { bytes }),
-            _ => Limit::default(),
+        let guess = match work.plan::<burst::Plan>() {
+            Some(_) => Limit::of(SLOW_LINE, Kind::Policer { bytes }),
+            None => Limit::default(),
         };
-        let declared = match work {
-            Work::Rfc7640 { plan, .. } => Some(of_devices(plan)),
-            _ => None,
-        };
-        let fastest = if matches!(work, Work::Rfc2544 { .. }) { SLOW_LINE } else { LINE };
+        let declared = work.plan().map(of_devices);
+        let fastest = if work.plan::<rfc2544::Plan>().is_some() { SLOW_LINE } else { LINE };
         Some(Self { rtt, limits, guess, declared, fastest })
     }
 

@@ -162,41 +162,13 @@ fn judged(
     bed: &mut Replay,
 ) -> anyhow::Result<(Work, Result<(), Abort>)> {
     Ok(match method {
-        "rfc6349" => {
-            let plan = planned(plan)?;
-            let (report, end) = rfc6349::run(&plan, bed);
-            (Work::Rfc6349 { plan, report }, end)
-        }
-        "flow" => {
-            let plan = planned(plan)?;
-            let (report, end) = flow::run(&plan, bed);
-            (Work::Flow { plan, report }, end)
-        }
-        "rfc2544" => {
-            let plan = planned(plan)?;
-            let (report, end) = rfc2544::run(&plan, bed);
-            (Work::Rfc2544 { plan, report }, end)
-        }
-        "y1564" => {
-            let plan = planned(plan)?;
-            let (report, end) = y1564::run(&plan, bed);
-            (Work::Y1564 { plan, report }, end)
-        }
-        "burst" => {
-            let plan = planned(plan)?;
-            let (report, end) = burst::run(&plan, bed);
-            (Work::Burst { plan, report }, end)
-        }
-        "rfc7640" => {
-            let plan = planned(plan)?;
-            let (report, end) = rfc7640::run(&plan, bed);
-            (Work::Rfc7640 { plan, report }, end)
-        }
-        "stress" => {
-            let plan = planned(plan)?;
-            let (report, end) = stress::run(&plan, bed);
-            (Work::Stress { plan, report }, end)
-        }
+        "rfc6349" => Work::run(&rfc6349::METHOD, planned(plan)?, bed),
+        "flow" => Work::run(&flow::METHOD, planned(plan)?, bed),
+        "rfc2544" => Work::run(&rfc2544::METHOD, planned(plan)?, bed),
+        "y1564" => Work::run(&y1564::METHOD, planned(plan)?, bed),
+        "burst" => Work::run(&burst::METHOD, planned(plan)?, bed),
+        "rfc7640" => Work::run(&rfc7640::METHOD, planned(plan)?, bed),
+        "stress" => Work::run(&stress::METHOD, planned(plan)?, bed),
         other => return Err(anyhow!("'{other}' cannot be judged again by this fullpipe")),
     })
 }

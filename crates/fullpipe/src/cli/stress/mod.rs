@@ -72,7 +72,6 @@ impl MethodArgs {
     /// What of the plan cannot be run.
     pub(crate) fn measure(&self, ends: &Ends, bed: &mut dyn Testbed) -> Result<Measured, Failure> {
         let plan = self.plan(ends)?;
-        let (report, end) = stress::run(&plan, bed);
-        Ok(Measured { work: Work::Stress { plan, report }, end })
+        Ok(Work::run(&stress::METHOD, plan, bed).into())
     }
 }

@@ -1,7 +1,7 @@
 //! What can be filled in for a run: the options of each command, as its parser knows them.
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
-use fp_report::Method;
+use fp_method::methods::Method;
 use fp_server::web::{Form, FormGroup, FormOption};
 
 use super::super::Cli;
@@ -34,7 +34,7 @@ fn form(command: &Command, simulated: Option<&Command>) -> Form {
         }
     }
     let about = command.get_long_about().or_else(|| command.get_about());
-    let title = Method::of_command(name).map_or(name, |method| method.title());
+    let title = Method::of_command(name).map_or(name, |method| method.title);
     Form {
         name: name.to_owned(),
         title: title.to_owned(),

@@ -96,10 +96,7 @@ fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
         let again = crate::judged::again(
             &result,
             |_| {},
-            |plan: Plan, bed| {
-                let (report, end) = flow::run(&plan, bed);
-                (Work::Flow { plan, report }, end)
-            },
+            |plan: Plan, bed| Work::run(&flow::METHOD, plan, bed),
         );
         crate::judged::expect_the_same(&result, &again);
     }

@@ -5,10 +5,7 @@ use fp_report::Work;
 use serde_json::Value;
 
 fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
-    crate::judged::again(result, change, |plan: Plan, bed| {
-        let (report, end) = rfc6349::run(&plan, bed);
-        (Work::Rfc6349 { plan, report }, end)
-    })
+    crate::judged::again(result, change, |plan: Plan, bed| Work::run(&rfc6349::METHOD, plan, bed))
 }
 
 fn recorded(name: &str) -> Value {

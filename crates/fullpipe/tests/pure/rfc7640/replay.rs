@@ -38,10 +38,7 @@ fn the_evidence_of_a_result_gives_the_same_report_to_the_last_byte() {
         let again = crate::judged::again(
             &result,
             |_| {},
-            |plan: Plan, bed| {
-                let (report, end) = rfc7640::run(&plan, bed);
-                (Work::Rfc7640 { plan, report }, end)
-            },
+            |plan: Plan, bed| Work::run(&rfc7640::METHOD, plan, bed),
         );
         crate::judged::expect_the_same(&result, &again);
     }

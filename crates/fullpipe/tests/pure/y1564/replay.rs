@@ -31,8 +31,5 @@ fn other_criteria_give_another_verdict_on_the_same_evidence() {
 }
 
 fn judged_again(result: &Value, change: impl FnOnce(&mut Plan)) -> Value {
-    crate::judged::again(result, change, |plan: Plan, bed| {
-        let (report, end) = y1564::run(&plan, bed);
-        (Work::Y1564 { plan, report }, end)
-    })
+    crate::judged::again(result, change, |plan: Plan, bed| Work::run(&y1564::METHOD, plan, bed))
 }

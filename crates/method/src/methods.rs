@@ -1,64 +1,39 @@
-//! The kinds of steps that documents know by their columns.
+//! The list of the methods, and of the kinds of their steps.
 
 use fp_model::figure::Kind;
 
-use crate::burst::{CBS, DISCOVERY, LINE, POLICING, RATE};
-use crate::flow::{FLOW, PROFILE};
-use crate::path::{BASELINE_RTT, PATH_MTU};
-use crate::rfc2544::{BACK_TO_BACK, FRAME_LOSS, LATENCY, LINE_RATE, RECOVERY, THROUGHPUT};
-use crate::rfc6349::{BOTTLENECK, TCP};
-use crate::rfc7640::{CAPACITY, POLICER, QUEUE, SCHEDULER, SHAPER};
-use crate::stress::STRESS;
-use crate::y1564::{CONFIGURATION, PERFORMANCE};
+pub use crate::definition::{Definition, Method, Ran};
+use crate::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 
-/// The kinds of each method by its name in documents, in the order in which a document shows their steps.
-static METHODS: [(&str, &[&Kind]); 7] = [
-    ("rfc6349", &[&PATH_MTU.kind, &BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind]),
-    ("flow", &[&PATH_MTU.kind, &FLOW.kind, &PROFILE.kind]),
-    (
-        "rfc2544",
-        &[
-            &PATH_MTU.kind,
-            &BASELINE_RTT.kind,
-            &LINE_RATE.kind,
-            &THROUGHPUT.kind,
-            &LATENCY.kind,
-            &FRAME_LOSS.kind,
-            &BACK_TO_BACK.kind,
-            &RECOVERY.kind,
-        ],
-    ),
-    ("y1564", &[&BASELINE_RTT.kind, &CONFIGURATION.kind, &PERFORMANCE.kind]),
-    (
-        "burst",
-        &[&PATH_MTU.kind, &LINE.kind, &RATE.kind, &DISCOVERY.kind, &CBS.kind, &POLICING.kind],
-    ),
-    (
-        "rfc7640",
-        &[
-            &BASELINE_RTT.kind,
-            &POLICER.kind,
-            &QUEUE.kind,
-            &SCHEDULER.kind,
-            &SHAPER.kind,
-            &CAPACITY.kind,
-        ],
-    ),
-    ("stress", &[&STRESS.kind]),
+/// All of them, in the order in which they are listed.
+pub static METHODS: [&Method; 7] = [
+    &rfc6349::METHOD.method,
+    &flow::METHOD.method,
+    &rfc2544::METHOD.method,
+    &y1564::METHOD.method,
+    &burst::METHOD.method,
+    &rfc7640::METHOD.method,
+    &stress::METHOD.method,
 ];
 
-/// The kinds of the steps of a method; none of one that is not known.
-pub fn of_method(name: &str) -> &'static [&'static Kind] {
-    let method = METHODS.iter().find(|(method, _)| *method == name);
-    method.map_or(&[], |(_, kinds)| kinds)
+impl Method {
+    /// The method of this name in documents.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        METHODS.into_iter().find(|method| method.name == name)
+    }
+
+    /// The method that the command `command` runs.
+    pub fn of_command(command: &str) -> Option<&'static Self> {
+        METHODS.into_iter().find(|method| method.command == command)
+    }
 }
 
-/// One of several methods comes again with each.
+/// A kind of several methods comes again with each.
 fn all() -> impl Iterator<Item = &'static Kind> {
-    METHODS.iter().flat_map(|(_, kinds)| kinds.iter().copied())
+    METHODS.iter().flat_map(|method| method.kinds.iter().copied())
 }
 
-/// All of them, each once.
+/// All kinds of steps, each once.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
     let is_first =
         |place: usize, kind: &Kind| all().position(|other| other.name == kind.name) == Some(place);

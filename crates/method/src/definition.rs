@@ -1,0 +1,51 @@
+//! What a method is: how it is called, how it is run, which steps it has.
+
+use core::fmt;
+use core::ops::Deref;
+
+use fp_model::figure::{Kind, Row};
+use fp_model::{Abort, Testbed};
+
+use crate::verdict::Report;
+
+/// A method of measurement, as people and documents name it.
+#[derive(Debug)]
+pub struct Method {
+    /// Its name in documents.
+    pub name: &'static str,
+    /// The command that runs it.
+    pub command: &'static str,
+    /// What people call it: on the screen, in documents and on pages.
+    pub title: &'static str,
+    /// The kinds of its steps, in the order in which a document shows them.
+    pub kinds: &'static [&'static Kind],
+}
+
+/// The report, with as many steps as were finished, and why there are no more, if there are none.
+pub type Ran<S> = (Report<S>, Result<(), Abort>);
+
+/// A method with its own plan `P` and its own steps `S`.
+pub struct Definition<P: 'static, S: 'static> {
+    pub method: Method,
+    /// Measures what a plan asks for.
+    pub run: fn(&P, &mut dyn Testbed) -> Ran<S>,
+    /// A step as documents name its figures.
+    pub row: fn(&S) -> Row,
+    /// Whether the step at this place meets what was asked of it; `None` where nothing was, or where it
+    /// could not be seen. Steps whose kind is not judged say it themselves.
+    pub is_met: fn(&P, &Report<S>, usize) -> Option<bool>,
+}
+
+impl<P, S> Deref for Definition<P, S> {
+    type Target = Method;
+
+    fn deref(&self) -> &Method {
+        &self.method
+    }
+}
+
+impl<P, S> fmt::Debug for Definition<P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.method.fmt(f)
+    }
+}
