@@ -1,6 +1,5 @@
 //! What a method is: how it is called, how it is run, which steps it has.
 
-use core::fmt;
 use core::ops::Deref;
 
 use fp_model::figure::{Kind, Row};
@@ -25,6 +24,7 @@ pub struct Method {
 pub type Ran<S> = (Report<S>, Result<(), Abort>);
 
 /// A method with its own plan `P` and its own steps `S`.
+#[derive(Debug)]
 pub struct Definition<P: 'static, S: 'static> {
     pub method: Method,
     /// Measures what a plan asks for.
@@ -41,11 +41,5 @@ impl<P, S> Deref for Definition<P, S> {
 
     fn deref(&self) -> &Method {
         &self.method
-    }
-}
-
-impl<P, S> fmt::Debug for Definition<P, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.method.fmt(f)
     }
 }

@@ -19,7 +19,7 @@ pub struct Work(Arc<dyn AnyWork + Send + Sync>);
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
     pub verdict: &'a Verdict,
-    /// Of the tester, by itself.
+    /// What the tester checked of itself.
     pub checks: &'a [Check],
     /// Where the run departs from its standard.
     pub deviations: &'a [String],
