@@ -16,11 +16,12 @@ const FRAMES: u32 = 100;
 const INTERVAL: Duration = Duration::from_millis(6);
 /// The link counts from the time at which the kernel received a frame and releases most frames
 /// within 60 µs. What comes on top is the way through two kernels, tens of microseconds, and on a
-/// busy host the wait for a processor, of which half of the frames are spared.
-const LATE_MEDIAN_MAX: Duration = Duration::from_micros(500);
+/// busy host the wait for a processor, of which a tenth of the frames is spared even where others take most
+/// of both processors: it makes no frame earlier.
+const LATE_MAX: Duration = Duration::from_micros(500);
 /// The ends compare their clocks by a round trip of the control connection. Of one that is late one
 /// way by as much as is allowed above, half shows as a difference between the clocks.
-const EARLY_MEDIAN_MAX: Duration = Duration::from_micros(250);
+const EARLY_MAX: Duration = Duration::from_micros(250);
 
 //= rfc7640 1.2
 pub(crate) fn the_lab_alone_adds_its_delay_and_loses_nothing(privileges: Privileges) {
@@ -44,9 +45,10 @@ pub(crate) fn the_lab_alone_adds_its_delay_and_loses_nothing(privileges: Privile
             assert!(report.bursts.iter().all(|one| one.received_frames == 1), "{report:?}");
             let mut delays: Vec<Duration> = report.bursts.iter().map(delay).collect();
             delays.sort();
-            let median = delays[delays.len() / 2];
-            let bounds = DELAY - EARLY_MEDIAN_MAX..=DELAY + LATE_MEDIAN_MAX;
-            assert!(bounds.contains(&median), "{frame_bytes} bytes: {median:?}");
+            let bounds = DELAY - EARLY_MAX..=DELAY + LATE_MAX;
+            assert!(delays[0] >= *bounds.start(), "{frame_bytes} bytes: {:?}", delays[0]);
+            let tenth = delays[delays.len() / 10];
+            assert!(bounds.contains(&tenth), "{frame_bytes} bytes: {tenth:?}");
         }
     }
 }

@@ -44,7 +44,10 @@ pub(crate) struct Fates {
     pub(crate) left: Vec<f64>,
     /// and by how many of them later each of them may have left.
     pub(crate) late: Vec<f64>,
-    /// Seconds by which they may have met the bucket earlier or later than that.
+    /// Seconds by which its sender does not know when a frame left, the first one among them, from which all others
+    /// are counted,
+    pub(crate) unsure: f64,
+    /// and by which frames may have met the bucket earlier or later than that, with this.
     pub(crate) uneven: f64,
 }
 

@@ -282,7 +282,8 @@ impl<'a> Search<'a> {
 
     /// With what is not known of times: a rate to twice what the bucket wins while frames come unevenly,
     /// with the slack, in all the time behind the knee, and as two clocks are apart; a depth to that once,
-    /// and to what such a rate makes of it.
+    /// to what such a rate makes of it, and to what the bucket wins while its sender does not know when the
+    /// first frame left.
     fn bucket(
         &self,
         way: &Way,
@@ -295,7 +296,7 @@ impl<'a> Search<'a> {
         let behind = spacing * self.behind_knee();
         let room = frames_s * fates.uneven.min(spacing) + slack;
         let rate_off = rate_off + frames_s * CLOCKS_APART + 2.0 * room / behind;
-        let off = room + way.owed + rate_off * fates.at(self.knee.frame);
+        let off = room + way.owed + rate_off * fates.at(self.knee.frame) + frames_s * fates.unsure;
         let to = if frames.at_most.is_finite() { frames.at_most } else { frames.estimate + 1.0 };
         Bucket {
             frames_s: Bounds {
@@ -431,6 +432,7 @@ mod tests {
                 of: frames.iter().map(|(drawn, _)| fate(*drawn)).collect(),
                 left: left.collect(),
                 late: frames.iter().map(|(drawn, gap)| if *drawn == 5 { gap / 9.0 } else { 0.0 }).collect(),
+                unsure: 0.0,
                 uneven: 0.0,
             };
             let knee = Knee { frame: 0, passed: 0.0, missing: 0.0 };

@@ -29,7 +29,7 @@ fn through(left: Vec<f64>, (rate, b): (f64, f64), every: u32, lost: Lost) -> Fat
         if is_lost { Fate::Missing } else { Fate::Arrived }
     };
     let late = vec![0.0; left.len()];
-    Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
+    Fates { of: (0..).zip(&left).map(fate).collect(), left, late, unsure: 0.0, uneven: 0.0 }
 }
 
 /// The same train if one frame in `every` is doubled in front of the bucket: of two that come together either one
@@ -45,7 +45,7 @@ fn doubled(frames: u32, spacing: f64, (rate, b): (f64, f64), every: u32) -> Fate
         [Fate::Missing, Fate::Arrived, Fate::Twice][passes as usize]
     };
     let late = vec![0.0; left.len()];
-    Fates { of: (0..).zip(&left).map(fate).collect(), left, late, uneven: 0.0 }
+    Fates { of: (0..).zip(&left).map(fate).collect(), left, late, unsure: 0.0, uneven: 0.0 }
 }
 
 #[test]
@@ -134,6 +134,23 @@ fn a_frame_that_left_at_an_unknown_time_of_a_call_contradicts_no_bucket() {
     assert!(!told.is_likely(&quiet));
     fates.late = (0..10_000).map(|number| if number % 400 == 0 { 5e-3 } else { 0.0 }).collect();
     finds(&fates, (1000.0, 40.3));
+}
+
+/// All other frames are counted from it: the bucket won 0.33 frames more or less than they say.
+#[test]
+fn a_first_frame_that_left_at_an_unknown_time_leaves_the_depth_open_by_what_was_won_in_it() {
+    let (quiet, (rate, b)) = (Quiet::that_lost(1000.0, 0.0), (3293.8, 42.16));
+    for off in [-100e-6, 100e-6] {
+        let mut fates = train(8000, 12.7e-6, (rate, b), 0, Lost::Behind);
+        fates.left.iter_mut().skip(1).for_each(|left| *left = (*left + off).max(0.0));
+        let holds_it = |fates: &Fates| {
+            let fit = fates.explained(fates.passes(&quiet), &quiet, Lost::Behind).unwrap();
+            assert!(fit.is_likely(&quiet) && fit.slack == 0.0, "{fit:?}");
+            (fit.frames.at_least..=fit.frames.at_most).contains(&b)
+        };
+        assert!(!holds_it(&fates), "{off}");
+        assert!(holds_it(&Fates { unsure: 100e-6, uneven: 100e-6, ..fates }), "{off}");
+    }
 }
 
 #[test]

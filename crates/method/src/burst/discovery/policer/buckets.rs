@@ -408,7 +408,7 @@ mod tests {
             let estimate = passed - (cir + eir) * before;
             let depth = Bounds { estimate, at_least: estimate - off, at_most: estimate + off };
             let knee = of.iter().position(|fate| *fate == Fate::Missing).unwrap();
-            let fates = Fates { of, late: vec![0.0; left.len()], left, uneven: 0.0 };
+            let fates = Fates { of, late: vec![0.0; left.len()], left, unsure: 0.0, uneven: 0.0 };
             Train { fates, depth, other_side: 0.0, knee, is_two: false, filled_for_s }
         }
     }

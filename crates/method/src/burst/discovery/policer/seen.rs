@@ -25,8 +25,8 @@ pub(crate) enum Granted {
 /// What became of the frames of a burst, which a line may have sent `slot` seconds apart.
 pub(super) fn fates(report: &BurstReport, granted: Granted, slot: f64, quiet: &Quiet) -> Fates {
     let left = departures(report);
-    let (of, late) = (fates_of(report, granted), vec![0.0; left.len()]);
-    let mut fates = Fates { of, late, left, uneven: unsure(report) };
+    let (of, late, unsure) = (fates_of(report, granted), vec![0.0; left.len()], unsure(report));
+    let mut fates = Fates { of, late, left, unsure, uneven: unsure };
     let frames_s = fates.passes(quiet).estimate;
     fates.uneven += quiet.delayed(frames_s) / frames_s.max(1.0);
     // What is sent faster than that is spaced by something else.
