@@ -1,8 +1,9 @@
 //! What a method is: how it is called, how it is run, which steps it has.
 
+use alloc::string::String;
 use core::ops::Deref;
 
-use fp_model::figure::{Kind, Row};
+use fp_model::figure::{Headline, Kind, Row};
 use fp_model::{Abort, Testbed};
 
 use crate::verdict::Report;
@@ -18,6 +19,23 @@ pub struct Method {
     pub title: &'static str,
     /// The kinds of its steps, in the order in which a document shows them.
     pub kinds: &'static [&'static Kind],
+    /// The figure that stands for a run in a list; `None` where it found no such figure.
+    pub headline: fn(&[Row]) -> Option<Headline>,
+    /// The figure in the sentence of its verdict; `None` where the main reason says all.
+    pub sentence: fn(&Found<'_>) -> Option<String>,
+    /// That of a step beside what it is measured by; `None` where that is said in other words.
+    pub figure: fn(&Row) -> Option<String>,
+}
+
+/// What a run found and what it came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Those of known kinds.
+    pub steps: &'a [Row],
+    /// The step of the main reason, and whether it met what was asked of it.
+    pub decided: Option<&'a Row>,
+    pub is_met: Option<bool>,
+    pub has_failed: bool,
 }
 
 /// The report, with as many steps as were finished, and why there are no more, if there are none.

@@ -2,7 +2,7 @@
 
 use fp_model::figure::Kind;
 
-pub use crate::definition::{Definition, Method, Ran};
+pub use crate::definition::{Definition, Found, Method, Ran};
 use crate::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 
 /// All of them, in the order in which they are listed.

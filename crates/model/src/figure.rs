@@ -13,10 +13,12 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::{Dscp, Rate};
 
+mod headline;
 mod row;
 mod series;
 mod shown;
 
+pub use headline::Headline;
 pub use row::{Part, Row, cells, unknown};
 pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
 pub use shown::{amount, beside, capital, duration, one_way, rate};
@@ -431,6 +433,18 @@ pub enum Shown {
 }
 
 impl Kind {
+    pub fn is_of(&self, step: &Row) -> bool {
+        step.kind.name == self.name
+    }
+
+    /// The steps of this kind.
+    pub fn among<'a>(
+        &self,
+        steps: &'a [Row],
+    ) -> impl Iterator<Item = &'a Row> + Clone + use<'_, 'a> {
+        steps.iter().filter(|step| self.is_of(step))
+    }
+
     /// The paths of the fields of a document, those of intervals and of parts among them.
     pub fn fields(&self) -> impl Iterator<Item = String> + use<'_> {
         let pass = self.is_judged.then(|| "pass".into());

@@ -1,9 +1,10 @@
 //! What became of each direction of a run: the rows that were judged, and the one that decides.
 
+use fp_method::methods::Method;
 use serde_json::Value;
 
-use crate::sentence;
 use crate::stored::fields::Fields;
+use crate::{read, sentence};
 
 /// The judged steps of a direction.
 pub(crate) struct Judged {
@@ -27,6 +28,7 @@ impl Judged {
 
 /// The directions in which a result document has judged steps.
 pub(crate) fn of(result: &Value) -> Vec<Judged> {
+    let method = Method::named(Fields(result).word("method"));
     let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
     let reasons: Vec<Fields<'_>> = Fields(result).inside("verdict").each("reasons").collect();
     let judged = |direction: &'static str| {
@@ -63,7 +65,8 @@ pub(crate) fn of(result: &Value) -> Vec<Judged> {
         } else {
             (Some(true), outcome(true).next()?)
         };
-        let figure = sentence::of_step(decides).or_else(|| why(place)).unwrap_or_default();
+        let said = || sentence::of_step(method?, &read::row(decides)?);
+        let figure = said().or_else(|| why(place)).unwrap_or_default();
         Some(Judged { direction, is_met, met, of: met + missed + open.len(), figure })
     };
     ["download", "upload", "bidirectional"].into_iter().filter_map(judged).collect()

@@ -37,7 +37,7 @@ pub use reasons::reasons;
 pub use screen::{Detail, text};
 pub use sentence::sentence;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};
-pub use stored::{Headline, Stored, StoredError};
+pub use stored::{Stored, StoredError};
 pub use text::{
     Progress, connections, duration, folded, progress, rate, shortened, sparkline, trial_line,
 };

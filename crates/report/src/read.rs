@@ -12,6 +12,11 @@ pub(crate) fn row(step: Fields<'_>) -> Option<Row> {
     Some(Row { kind, part: part(kind.columns, step) })
 }
 
+/// The steps of a result document that are of known kinds.
+pub(crate) fn rows(result: &Value) -> Vec<Row> {
+    Fields(result).each("steps").filter_map(row).collect()
+}
+
 fn part(columns: &'static [Info], step: Fields<'_>) -> Part {
     Part { columns, cells: columns.iter().map(|info| cell(info, step)).collect() }
 }

@@ -9,6 +9,7 @@ mod arrivals;
 mod cbs;
 pub(crate) mod discovery;
 mod first;
+mod headline;
 mod plan;
 mod policing;
 mod port;
@@ -63,6 +64,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &CBS.kind,
             &POLICING.kind,
         ],
+        headline: headline::headline,
+        sentence: headline::sentence,
+        figure: headline::figure,
     },
     run,
     row: Step::row,

@@ -5,6 +5,7 @@
 mod classes;
 mod figures;
 mod follow;
+mod headline;
 mod path;
 mod plan;
 mod resample;
@@ -35,6 +36,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "flow",
         title: "Traffic measurement",
         kinds: &[&crate::path::PATH_MTU.kind, &FLOW.kind, &PROFILE.kind],
+        headline: headline::headline,
+        sentence: headline::sentence,
+        figure: headline::figure,
     },
     run,
     row: Step::row,

@@ -5,6 +5,7 @@
 
 mod back_to_back;
 mod frame_loss;
+mod headline;
 mod inferred;
 mod latency;
 mod line;
@@ -59,6 +60,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &BACK_TO_BACK.kind,
             &RECOVERY.kind,
         ],
+        headline: headline::headline,
+        sentence: |found| headline::headline(found.steps).map(|one| one.named()),
+        figure: |_| None,
     },
     run,
     row: Step::row,

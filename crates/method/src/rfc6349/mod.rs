@@ -1,6 +1,7 @@
 //! RFC 6349: TCP throughput of a managed IP path.
 
 mod bottleneck;
+mod headline;
 mod ideal;
 mod plan;
 mod standing;
@@ -22,6 +23,7 @@ use crate::path::{self, Packets, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
 use crate::sanity::SanityChecked;
 use crate::tester::observed;
+pub use headline::{path_has, too_shallow};
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use steady::Settled;
 pub use steps::{
@@ -35,6 +37,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "test",
         title: "TCP throughput test (RFC 6349)",
         kinds: &[&path::PATH_MTU.kind, &path::BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind],
+        headline: headline::headline,
+        sentence: headline::sentence,
+        figure: headline::figure,
     },
     run,
     row: Step::row,

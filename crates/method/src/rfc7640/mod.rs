@@ -4,6 +4,7 @@
 
 mod bursts;
 mod capacity;
+mod headline;
 mod hunt;
 mod plan;
 mod policer;
@@ -47,6 +48,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &SHAPER.kind,
             &CAPACITY.kind,
         ],
+        headline: headline::headline,
+        sentence: |found| headline::headline(found.steps).map(|one| one.named()),
+        figure: |_| None,
     },
     run,
     row: Step::row,

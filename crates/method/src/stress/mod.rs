@@ -2,6 +2,7 @@
 //!
 //! One trial offers connections; the stages of the load give their number.
 
+mod headline;
 mod limit;
 mod plan;
 mod steps;
@@ -31,6 +32,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "stress",
         title: "Connection load test",
         kinds: &[&STRESS.kind],
+        headline: headline::headline,
+        sentence: headline::sentence,
+        figure: |_| None,
     },
     run,
     row: Step::row,

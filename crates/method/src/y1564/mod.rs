@@ -9,6 +9,7 @@
 mod availability;
 mod configuration;
 mod figures;
+mod headline;
 mod judge;
 mod offer;
 mod performance;
@@ -52,6 +53,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "y1564",
         title: "Service activation test (in the style of ITU-T Y.1564)",
         kinds: &[&BASELINE_RTT.kind, &CONFIGURATION.kind, &PERFORMANCE.kind],
+        headline: headline::headline,
+        sentence: headline::sentence,
+        figure: |_| None,
     },
     run,
     row: Step::row,

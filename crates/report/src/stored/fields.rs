@@ -6,7 +6,7 @@ use fp_model::Rate;
 use fp_model::figure::Unit;
 use serde_json::Value;
 
-use crate::text::{grouped, rate, rate_within, unknown};
+use crate::text::{grouped, rate, unknown};
 
 /// The fields of one object; what is `null` or not there is shown as unknown.
 #[derive(Clone, Copy, Debug)]
@@ -43,14 +43,6 @@ impl<'a> Fields<'a> {
     /// Of a field in bits per second.
     pub(crate) fn rate(self, field: &str) -> String {
         self.number(field).map_or_else(unknown, |bps| rate(Rate::bps(bps.max(0.0) as u64)))
-    }
-
-    /// Of a field in bits per second, with the interval of the fields `_at_least` and `_at_most`.
-    pub(crate) fn rate_within(self, field: &str) -> String {
-        let bps = |field: &str| self.number(field).map(|bps| Rate::bps(bps.max(0.0) as u64));
-        let bound = |ending: &str| bps(&format!("{field}_{ending}"));
-        let text = |rate| rate_within(rate, bound("at_least"), bound("at_most"));
-        bps(field).map_or_else(unknown, text)
     }
 
     /// Of a field in seconds.

@@ -1,12 +1,12 @@
 //! A result document read back: from the history, from a file, from another machine.
 
 pub(crate) mod fields;
-pub(crate) mod headline;
 
+use fp_method::methods::Method;
+use fp_model::figure::Headline;
 use serde_json::Value;
 
-use crate::Labels;
-pub use headline::Headline;
+use crate::{Labels, read};
 
 /// The formats that can be read.
 const SCHEMA: &str = "fullpipe.result/";
@@ -108,9 +108,9 @@ impl Stored {
         serde_json::from_value(self.value["labels"].clone()).unwrap_or_default()
     }
 
-    /// The one figure that stands for the run.
+    /// The one figure that stands for the run; `None` where it found no such figure.
     pub fn headline(&self) -> Option<Headline> {
-        headline::of(&self.value)
+        headline(&self.value)
     }
 
     fn word(&self, field: &str) -> &str {
@@ -118,8 +118,15 @@ impl Stored {
     }
 }
 
+fn headline(result: &Value) -> Option<Headline> {
+    let method = Method::named(result["method"].as_str()?)?;
+    (method.headline)(&read::rows(result))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const WHOLE: &str = r#"{"schema":"fullpipe.result/1","id":"1-2","method":"flow","started":"2026-01-01T00:00:00Z","across":"lab ideal","verdict":{"status":"info"},"steps":[]}"#;
@@ -153,5 +160,67 @@ mod tests {
         assert!(refused(&WHOLE.replace("result/1", "result/2")).contains("newer fullpipe"));
         assert!(refused(&WHOLE.replace("\"id\"", "\"di\"")).contains("no `id`"));
         assert!(refused(&WHOLE.replace("\"steps\":[]", "\"steps\":3")).contains("no `steps`"));
+    }
+
+    #[test]
+    fn a_test_of_tcp_stands_for_its_first_direction_alone() {
+        let tcp = |role: &str, direction: &str, bps: u64| json!({"name": "tcp", "role": role, "direction": direction, "throughput_bps": bps});
+        let steps = [
+            tcp("walk", "download", 1),
+            tcp("throughput", "bidirectional", 2),
+            tcp("throughput", "download", 37_100_000),
+            tcp("throughput", "upload", 4),
+        ];
+        let found = headline(&json!({"method": "rfc6349", "steps": steps})).unwrap();
+        assert_eq!(found.shown(), "37.10 Mbit/s");
+        assert_eq!(found.name, "TCP throughput (l4), download");
+    }
+
+    #[test]
+    fn the_name_of_a_rate_names_its_layer() {
+        let name = |method: &str, step: Value| {
+            headline(&json!({"method": method, "steps": [step]})).unwrap().name
+        };
+        let mut flow = json!({"name": "flow", "direction": "upload", "rate_bps": 1});
+        assert_eq!(name("flow", flow.clone()), "payload (l4), upload", "of both transports");
+        flow["transport"] = "udp".into();
+        assert_eq!(name("flow", flow), "UDP payload (l4), upload");
+        let frames = json!({"name": "rfc2544_throughput", "frame_bytes": 1518, "rate_l2_bps": 1});
+        assert_eq!(name("rfc2544", frames), "throughput (l2) of 1518 bytes");
+        let service = json!({"name": "y1564_performance", "ir_bps": 1});
+        assert_eq!(name("y1564", service), "information rate (l2)");
+        assert_eq!(
+            name("rfc7640", json!({"name": "rfc7640_shaper", "sr_l2_bps": 1})),
+            "shaper rate (l2)"
+        );
+    }
+
+    #[test]
+    fn a_run_that_found_nothing_has_no_figure() {
+        let methods =
+            ["rfc6349", "flow", "rfc2544", "y1564", "burst", "rfc7640", "stress", "later"];
+        for method in methods {
+            assert_eq!(headline(&json!({"method": method, "steps": [{"name": "path_mtu"}]})), None);
+        }
+    }
+
+    #[test]
+    fn a_load_of_connections_stands_for_how_many_there_were() {
+        let steps = [json!({"name": "stress", "connections_peak": 65_536})];
+        let found = headline(&json!({"method": "stress", "steps": steps})).unwrap();
+        assert_eq!(found.shown(), "65,536 connections");
+        assert_eq!(found.name, "open at once");
+    }
+
+    #[test]
+    fn a_bucket_that_was_found_counts_more_than_a_burst_that_passed() {
+        let steps = [
+            json!({"name": "cbs", "rx_burst_bytes_mean": 64_000.0}),
+            json!({"name": "policing", "estimated_cbs_bytes": 64_123.4}),
+        ];
+        let found =
+            |steps: &[Value]| headline(&json!({"method": "burst", "steps": steps})).unwrap();
+        assert_eq!(found(&steps).shown(), "64,123 B");
+        assert_eq!(found(&steps[..1]).name, "burst passed");
     }
 }

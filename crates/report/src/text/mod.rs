@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 pub(crate) use fp_method::grouped;
-use fp_model::figure::{Known, Unit};
 pub(crate) use fp_model::figure::{amount, unknown};
 pub use fp_model::figure::{duration, rate};
 use fp_model::{Direction, FlowSpec, Load, Rate, Sample, Trial};
@@ -129,12 +128,6 @@ pub fn progress(direction: Direction, slots: &[Sample]) -> String {
         let _ = write!(text, "  {} bytes retransmitted", grouped(resent));
     }
     text
-}
-
-/// A rate with its interval.
-pub(crate) fn rate_within(measured: Rate, at_least: Option<Rate>, at_most: Option<Rate>) -> String {
-    let known = Known { value: measured, at_least, at_most };
-    Unit::Rate.within(known.map(|rate| rate.as_bps() as f64))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use fp_history::Entry;
 use fp_method::verdict::Status;
-use fp_report::{Headline, shortened, sparkline};
+use fp_model::figure::Headline;
+use fp_report::{shortened, sparkline};
 
 use super::super::keep::short;
 use super::Row;
@@ -46,11 +47,8 @@ pub(super) fn text(rows: &[Row], count: u64, is_filtered: bool, columns: Option<
 }
 
 fn cells(Row { entry, course }: &Row) -> Vec<String> {
-    let figure = entry.figure.as_ref().map(|figure| Headline {
-        name: figure.name.clone(),
-        value: figure.value,
-        unit: figure.unit.clone(),
-    });
+    let figure = entry.figure.as_ref();
+    let figure = figure.map(|of| Headline::new(of.name.clone(), of.value, &of.unit));
     let (name, value) = match &figure {
         Some(figure) => (figure.name.clone(), figure.shown()),
         None => (String::from("–"), String::new()),
