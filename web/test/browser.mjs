@@ -230,10 +230,13 @@ async function reads(page, result) {
 async function walked(page) {
   const rows = page.locator("table", { hasText: "Window walk" }).locator("tbody tr");
   const numbers = await rows.evaluateAll((all) =>
-    all.map((row) => [...row.cells].slice(-3).map((cell) => Number.parseFloat(cell.textContent))),
+    all.map((row) => {
+      const [beside, share] = [...row.cells].slice(-2).map((cell) => cell.textContent);
+      return [...beside.split(" of "), share].map(Number.parseFloat);
+    }),
   );
   demand(
-    numbers.length === 8 &&
+    numbers.length >= 2 &&
       numbers.every(([carried, ideal, share]) => Math.abs(share - (100 * carried) / ideal) < 0.2),
     `the window walk is shown as shares of what its windows allow (${numbers.length} rows)`,
   );

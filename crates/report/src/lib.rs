@@ -20,6 +20,7 @@ mod steps;
 mod stored;
 pub mod summary;
 mod text;
+mod words;
 mod work;
 
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub use stored::{Stored, StoredError};
 pub use text::{
     Progress, connections, duration, folded, progress, rate, shortened, sparkline, trial_line,
 };
+pub use words::{Words, words};
 pub use work::{Outcome, Work};
 
 /// A finished or broken-off run with everything that its documents show.

@@ -4,6 +4,18 @@ export interface About {
   version: string;
   host: string;
   keeps_history: boolean;
+  methods: { name: string; title: string }[];
+  verdicts: VerdictWords[];
+}
+
+export type Tone = "good" | "bad" | "doubtful" | "neutral";
+
+export interface VerdictWords {
+  name: string;
+  tone: Tone;
+  word: string;
+  /** What it says of the path. */
+  sentence: string;
 }
 
 export interface Form {

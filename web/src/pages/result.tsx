@@ -6,6 +6,7 @@ import { LABELS, type Check, type ResultDocument } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
 import { fieldName, fieldValue, flattened, numberOf, wordOf } from "../fields.ts";
 import { bandsOf } from "../figures/bands.ts";
+import { useTitle } from "../known.ts";
 import { Blocks } from "../parts/blocks.tsx";
 import { Facts, Table } from "../parts/table.tsx";
 import { Band, PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
@@ -26,12 +27,10 @@ export function ResultPage({ id }: { id: string }): JSX.Element {
 }
 
 function Shown({ found }: { found: ResultDocument }): JSX.Element {
+  const title = useTitle(found.method);
   return (
     <>
-      <PageHead
-        title={methodName(found.method)}
-        lead={`across ${found.across}, ${moment(found.started)}`}
-      >
+      <PageHead title={title} lead={`across ${found.across}, ${moment(found.started)}`}>
         <a class="button primary" href={href(["explore", found.id])}>
           Explore its counters
         </a>
@@ -64,20 +63,6 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
       </details>
     </>
   );
-}
-
-const METHODS: Readonly<Record<string, string>> = {
-  rfc6349: "TCP throughput test (RFC 6349)",
-  burst: "Burst test against a policer",
-  flow: "Traffic flows",
-  rfc2544: "Benchmark of RFC 2544",
-  rfc7640: "Traffic management benchmark (RFC 7640)",
-  y1564: "Service activation in the style of Y.1564",
-  stress: "Stateful load",
-};
-
-function methodName(method: string): string {
-  return METHODS[method] ?? method;
 }
 
 function Downloads({ id }: { id: string }): JSX.Element {

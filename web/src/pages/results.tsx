@@ -2,9 +2,10 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { methods, results } from "../api/client.ts";
+import { results } from "../api/client.ts";
 import { LABELS, type ResultHead } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
+import { useKnown } from "../known.ts";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { Empty, PageHead, Problem, VerdictMark, Waiting } from "../parts/words.tsx";
@@ -12,7 +13,6 @@ import { UNKNOWN, grouped, moment, took } from "../quantity.ts";
 import { href, settle } from "../routes.ts";
 
 const LIMIT = 50;
-const VERDICTS = ["pass", "findings", "fail", "inconclusive", "invalid", "aborted", "info"];
 const TEXTS = ["across", ...LABELS] as const;
 
 export function ResultsPage({ query }: { query: URLSearchParams }): JSX.Element {
@@ -114,7 +114,7 @@ function CompareLink({ chosen, heads }: { chosen: string[]; heads: ResultHead[] 
 }
 
 function Filters({ query }: { query: URLSearchParams }): JSX.Element {
-  const forms = useAsked("methods", methods);
+  const known = useKnown();
   const set = (name: string, value: string): void => {
     const next = new URLSearchParams(query);
     next.delete("offset");
@@ -125,7 +125,7 @@ function Filters({ query }: { query: URLSearchParams }): JSX.Element {
     }
     settle(["results"], next);
   };
-  const choice = (name: string, values: readonly string[]): JSX.Element => (
+  const choice = (name: string, values: readonly { name: string }[]): JSX.Element => (
     <label>
       <span>{name}</span>
       <select
@@ -133,7 +133,7 @@ function Filters({ query }: { query: URLSearchParams }): JSX.Element {
         onChange={(event) => set(name, event.currentTarget.value)}
       >
         <option value="">any</option>
-        {values.map((value) => (
+        {values.map(({ name: value }) => (
           <option key={value} value={value}>
             {value}
           </option>
@@ -161,12 +161,11 @@ function Filters({ query }: { query: URLSearchParams }): JSX.Element {
       />
     </label>
   );
-  const names = [...new Set(forms.value?.map((form) => methodOf(form.name)) ?? [])];
   const given = [...query.keys()].filter((name) => name !== "offset").length;
   return (
     <search class="panel filters" aria-label="Filter the results">
-      {choice("method", names)}
-      {choice("verdict", VERDICTS)}
+      {choice("method", known?.methods ?? [])}
+      {choice("verdict", known?.verdicts ?? [])}
       {TEXTS.map(text)}
       {day("since")}
       {day("until")}
@@ -180,11 +179,6 @@ function Filters({ query }: { query: URLSearchParams }): JSX.Element {
       </button>
     </search>
   );
-}
-
-/** A command and what its results call the method are one word but for this. */
-function methodOf(command: string): string {
-  return command === "test" ? "rfc6349" : command;
 }
 
 function None({ filtered }: { filtered: boolean }): JSX.Element {

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { about } from "../api/client.ts";
 import type { About } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
+import { Known } from "../known.ts";
 import { ComparePage } from "../pages/compare.tsx";
 import { ExplorePage } from "../pages/explore.tsx";
 import { LabPage } from "../pages/lab.tsx";
@@ -58,7 +59,11 @@ export function Frame(): JSX.Element {
             <b>No connection:</b> {known.error}
           </p>
         )}
-        <Shown route={route} />
+        {(known.value || known.error) && (
+          <Known.Provider value={known.value}>
+            <Shown route={route} />
+          </Known.Provider>
+        )}
       </main>
       <Foot about={known.value} />
     </>

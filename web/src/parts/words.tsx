@@ -1,52 +1,16 @@
 // Small parts that every page is made of: verdicts, notes, empty states, switches of view.
 
 import type { ComponentChildren, JSX } from "preact";
+import type { Tone } from "../api/types.ts";
+import { useVerdict } from "../known.ts";
 
-const VERDICTS: Readonly<Record<string, [tone: string, mark: string, word: string, say: string]>> =
-  {
-    pass: ["good", "✓", "PASS", "The path meets what was asked of it."],
-    findings: [
-      "doubtful",
-      "✓!",
-      "PASS WITH FINDINGS",
-      "Nothing that was asked of the path is missed; its owner should know what was found.",
-    ],
-    fail: ["bad", "✕", "FAIL", "The path does not meet what was asked of it."],
-    inconclusive: [
-      "doubtful",
-      "?",
-      "INCONCLUSIVE",
-      "What was measured does not decide whether the path meets what was asked of it.",
-    ],
-    invalid: [
-      "doubtful",
-      "!",
-      "INVALID",
-      "The tester, not the network, was measured: this run says nothing about the path.",
-    ],
-    aborted: [
-      "doubtful",
-      "■",
-      "ABORTED",
-      "The run was broken off: there is no verdict on what was not measured.",
-    ],
-    info: [
-      "neutral",
-      "i",
-      "MEASURED",
-      "Nothing was asked of the path, so that there is nothing to judge by.",
-    ],
-  };
-
-function verdictOf(verdict: string): [tone: string, mark: string, word: string, say: string] {
-  return VERDICTS[verdict] ?? ["neutral", "?", verdict.toUpperCase(), "This verdict is not known."];
-}
+const MARKS: Readonly<Record<Tone, string>> = { good: "✓", bad: "✕", doubtful: "!", neutral: "i" };
 
 export function VerdictMark({ verdict }: { verdict: string }): JSX.Element {
-  const [tone, mark, word] = verdictOf(verdict);
+  const { tone, word } = useVerdict(verdict);
   return (
     <span class={`mark tone-${tone}`}>
-      <span aria-hidden="true">{mark}</span>
+      <span aria-hidden="true">{MARKS[tone]}</span>
       {word}
     </span>
   );
@@ -60,13 +24,13 @@ interface BannerProps {
 }
 
 export function VerdictBanner({ verdict, sentence, children }: BannerProps): JSX.Element {
-  const [tone, mark, word, say] = verdictOf(verdict);
+  const { tone, word, sentence: about } = useVerdict(verdict);
   return (
     <section class={`banner tone-${tone}`} aria-label="Verdict">
       <strong>
-        <span aria-hidden="true">{mark}</span> {word}
+        <span aria-hidden="true">{MARKS[tone]}</span> {word}
       </strong>
-      <p>{sentence?.startsWith(`${word}: `) ? sentence.slice(word.length + 2) : say}</p>
+      <p>{sentence?.startsWith(`${word}: `) ? sentence.slice(word.length + 2) : about}</p>
       {children}
     </section>
   );

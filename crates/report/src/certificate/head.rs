@@ -55,6 +55,7 @@ fn of_result(result: &Stored) -> Banner {
     }
 }
 
+/// How a verdict of this name is shown.
 pub(crate) fn banner(verdict: &str) -> Banner {
     let status = Status::named(verdict);
     let tone = match status {

@@ -14,6 +14,8 @@ mod rfc7640;
 mod stress;
 mod y1564;
 
+pub(crate) use head::banner;
+
 use fp_method::methods::Method;
 use fp_model::figure::Kind;
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::State;
-use fp_report::Stored;
+use fp_report::{Stored, Words};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -80,12 +80,17 @@ pub(super) struct About {
     version: String,
     host: String,
     keeps_history: bool,
+    /// `methods`, each with `name` and `title`, and `verdicts`, each with `name`, `tone`, `word` and `sentence`.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    words: Words,
 }
 
 #[utoipa::path(get, path = "/api/v1/about", responses((status = 200, body = About)))]
 pub(super) async fn about(State(house): State<House>) -> Json<About> {
     let Program { version, host, history, .. } = &*house.program;
-    Json(About { version: version.clone(), host: host.clone(), keeps_history: history.is_some() })
+    let (version, host) = (version.clone(), host.clone());
+    Json(About { version, host, keeps_history: history.is_some(), words: fp_report::words() })
 }
 
 /// The commands that measure, each with its options.
