@@ -10,7 +10,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// Whether flows of this direction are its own.
+    /// Whether this end sends the flows of this direction.
     pub(crate) const fn sends(self, direction: Direction) -> bool {
         matches!(
             (self, direction),

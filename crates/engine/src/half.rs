@@ -320,7 +320,7 @@ pub(crate) struct FramesReceiverHalf {
     pub(crate) frames: ReceivedFrames,
     pub(crate) unshown: Unshown,
     pub(crate) receiver: Option<Receiver>,
-    /// The process may open no packet sockets, and so has no ring.
+    /// The process may not open packet sockets, so that frames are received without a ring.
     #[serde(default)]
     pub(crate) packet_sockets_refused: bool,
     pub(crate) slots: Vec<ReceiverSlot>,
@@ -356,9 +356,10 @@ pub(crate) struct SentBurst {
     pub(crate) behind_ns: u64,
     /// The curve on which the frames of a paced burst left: frames, and when they did.
     pub(crate) departures: Vec<(u32, u64)>,
-    /// None of them left further from it,
+    /// No frame left earlier or later than the curve says by more than this, but those of slow calls.
     pub(crate) within_ns: u64,
-    /// but those that may have left up to an instant: the first one, how many they are, and until when.
+    /// Calls of the kernel that took long: the first frame of each, how many frames it sent, and the
+    /// nanosecond at which it ended.
     pub(crate) slow: Vec<(u32, u32, u64)>,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// As an interruption of a trial that started then; zero stands for what began before.
+    /// The interruption as a trial sees it that started at `start`; its time is zero where it began before.
     pub(crate) fn seen_from(&self, start: Time, is_repeated: bool) -> Interruption {
         let (at, silent) = (self.from.since(start), self.until.since(self.from));
         Interruption { began: None, at, silent, is_repeated }

@@ -68,7 +68,7 @@ impl MtuSearch {
         })
     }
 
-    /// Takes what became of the probe that [`Self::next`] asked for.
+    /// Notes the outcome of the probe that [`Self::next`] asked for.
     pub fn on_outcome(&mut self, outcome: ProbeOutcome) {
         let MtuStep::Probe(size) = self.next() else { return };
         match outcome {

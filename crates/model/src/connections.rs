@@ -31,10 +31,10 @@ pub struct ConnectionsLoad {
     pub mss_bytes: u32,
     /// Receive window of each connection.
     pub window_bytes: u32,
-    /// After so many of one segment a connection is given up.
+    /// A connection is given up after this number of retransmissions of one segment.
     #[serde(default = "ConnectionsLoad::default_retransmissions_max")]
     pub retransmissions_max: u8,
-    /// The same of the segment that asks for a connection.
+    /// The same of its SYN segment.
     #[serde(default = "ConnectionsLoad::default_syn_retransmissions_max")]
     pub syn_retransmissions_max: u8,
     #[serde(default, skip_serializing_if = "is_default")]

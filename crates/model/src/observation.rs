@@ -410,7 +410,7 @@ impl Sample {
         }
     }
 
-    /// Of frames and bursts, of which nothing is ever sent again.
+    /// The same for frames and bursts, which are never sent again.
     #[must_use]
     pub fn of_frames(self) -> Self {
         Self { retransmitted_bytes: None, ..self }

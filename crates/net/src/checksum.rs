@@ -27,7 +27,7 @@ pub enum Protocol {
 }
 
 impl Addresses {
-    /// `None`: the two are not of one family.
+    /// `None` where the two addresses are not of one family.
     pub const fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4 { source, destination }),

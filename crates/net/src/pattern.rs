@@ -2,7 +2,7 @@
 
 use crate::link::random::SplitMix64;
 
-/// The bytes of one stream. Two streams of different seeds have nothing in common.
+/// The bytes of one stream; streams of different seeds have different bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     seed: u64,

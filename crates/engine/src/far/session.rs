@@ -37,7 +37,7 @@ use crate::swarm;
 const ENTRY_MAX: Duration = Duration::from_secs(5);
 const PARTING_MAX: Duration = Duration::from_millis(500);
 const LOOK_UP: Duration = Duration::from_millis(100);
-/// A near end that obeys says five words in a trial; each may have the greatest length.
+/// Messages that may wait unread, each of the greatest length: a near end that obeys sends five in a trial.
 const UNREAD_MAX: usize = 64;
 
 /// The first protocol version whose near ends can be told of other trials.

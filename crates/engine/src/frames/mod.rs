@@ -24,8 +24,8 @@ pub(crate) type HeadBytes = [u8; HEAD_BYTES];
 pub(crate) struct Head {
     /// In 40 bits.
     pub(crate) sequence: u64,
-    /// Steady frames before it that were not sent, in 24 bits: what is missing was lost or never
-    /// left, and only the sender knows.
+    /// How many steady frames directly before this one were never sent, in 24 bits: what is missing was lost or
+    /// never left, and only the sender knows which.
     pub(crate) unsent_before: u32,
     /// Since the start of the trial, in 48 bits of nanoseconds: three days.
     pub(crate) sent_at: Duration,
@@ -81,7 +81,7 @@ impl Head {
         bytes
     }
 
-    /// `None` unless `bytes` begin a frame with this mark.
+    /// Reads the header of a frame; `None` unless `bytes` begin with this mark.
     pub(crate) fn read(bytes: &[u8], mark: [u8; 4]) -> Option<Self> {
         let bytes: &HeadBytes = bytes.first_chunk()?;
         let number = |from: usize, until: usize| {

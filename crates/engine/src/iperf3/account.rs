@@ -157,7 +157,7 @@ impl Account {
 }
 
 impl Closed {
-    /// As the other end is told.
+    /// The results of the test as they are sent to the other end.
     pub(super) fn results(&self) -> Results {
         let sends = self.balances.iter().any(|balance| balance.role == Role::Sender);
         let counts = self.balances.iter().any(|b| b.retransmitted_segments.is_some());

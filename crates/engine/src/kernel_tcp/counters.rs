@@ -39,7 +39,7 @@ impl Counters {
     }
 
     //= rfc6349 4.3
-    /// A sample; that of a slot of the steady time counts for the mean round trip.
+    /// Reads the kernel's counters once; what is read in the steady time enters the mean round-trip time.
     pub(super) fn sample(&mut self, stream: &TcpStream, steady: bool) -> io::Result<()> {
         let before = self.latest.data_segs_out;
         self.latest = tcp::info(stream)?;

@@ -74,7 +74,7 @@ struct Connection {
     good_bytes: u64,
     good_bytes_at_steady_start: u64,
     good_bytes_at_steady_end: u64,
-    /// The kernel's count as it stood at the last cut, and those of the steady time.
+    /// Segments that the kernel had counted at the end of the last interval, and those of the steady time.
     segments_at_cut: u32,
     steady_segments: Segments,
 }

@@ -63,7 +63,7 @@ pub struct ConntrackCounters {
     pub insert_failed: u64,
     /// Packets that belong to no connection that there is a state of, nor begin one.
     pub invalid: u64,
-    /// Packets that were dropped for want of memory or of a state.
+    /// Packets dropped because memory or states had run out.
     pub drop: u64,
     /// States that were given up for newer ones.
     pub early_drop: u64,

@@ -28,7 +28,7 @@ impl LiveTestbed {
         EarlyStop::default()
     }
 
-    /// Goes on with it after a half has come in.
+    /// Continues the early stop of a trial after one end has reported its half.
     pub(super) fn wind_down_further(
         &self,
         trial: &Trial,

@@ -8,7 +8,7 @@ use fp_model::{Event, Load, Observation, Slot, Slots, Trial};
 use super::join::{counted, sample};
 use crate::control::message::Seen;
 
-/// What is known of stretches that only one end has told of.
+/// What is known of intervals that only one end has reported.
 #[derive(Debug)]
 pub(super) struct Live<'a> {
     trial: &'a Trial,

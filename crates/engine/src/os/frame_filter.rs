@@ -128,7 +128,7 @@ impl Share {
         })
     }
 
-    /// The shares of as many ports as there are ranges of client ports.
+    /// The filters of as many sockets as there are ranges: each takes one range of client ports.
     pub fn of_ranges(
         ranges: impl IntoIterator<Item = PortRange>,
         client: ClientIs,
@@ -235,7 +235,7 @@ pub(super) enum Part {
     Beyond(u32),
 }
 
-/// What it must be.
+/// What a part of a frame must be for it to pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Passes {
     Equal(u32),

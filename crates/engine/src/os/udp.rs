@@ -85,7 +85,7 @@ impl Drops {
         Ok(Self { of_socket, for_want_of_room: dropped_for_want_of_room() })
     }
 
-    /// Those for want of room.
+    /// Datagrams that the socket dropped since `earlier` because its buffer was full.
     pub(crate) fn since(self, earlier: Self) -> u64 {
         let of_socket = self.of_socket_since(earlier);
         match (self.for_want_of_room, earlier.for_want_of_room) {

@@ -166,8 +166,8 @@ impl<Port: FrameIo> Prover<'_, Port> {
         Ok(from)
     }
 
-    /// Answers the questions that have come, or else the next ones until `until`, and gives where the
-    /// last of them came from.
+    /// Answers the questions by which the peer asks for a proof, those that wait or the first ones that come
+    /// before `until`, and returns the MAC address from which the last of them came.
     pub(super) fn answer(&mut self, until: Time) -> Result<Option<MacAddress>, SwarmError> {
         let mut outbox = Outbox::new(FRAMES_MAX, FRAME_BYTES_MAX);
         let mut from = None;

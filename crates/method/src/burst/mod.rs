@@ -285,7 +285,7 @@ struct Seen {
     frames_per_burst: u32,
     /// By the ends themselves, in all directions of the trial.
     dropped_frames: u64,
-    /// What an emulated network knows against itself.
+    /// What an emulated network reports of its own faults.
     emulation: Emulation,
 }
 

@@ -40,7 +40,7 @@ pub struct Plan {
 pub enum Ways {
     Download,
     Upload,
-    /// One after the other.
+    /// Download, then upload.
     Both,
     /// Both at once.
     Bidirectional,

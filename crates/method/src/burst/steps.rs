@@ -114,7 +114,7 @@ const LINE_BURST_TIME: Info =
 const TX_BURST_TIME: Info = Info::new("tx_burst_ms", "sent in", Unit::Milliseconds);
 const RX_BURST_TIME: Info = Info::new("rx_burst_ms", "received in", Unit::Milliseconds);
 
-/// What the step of one direction says of the trial's.
+/// The direction of the trial in which a step of one direction was measured.
 fn loaded(direction: Direction, bidirectional: bool) -> Cell {
     if bidirectional { "bidirectional".into() } else { direction.name().into() }
 }

@@ -150,7 +150,7 @@ fn why_invalid(check: &Check) -> Reason {
     })
 }
 
-/// What a direction has in sum: its sum, or its only flow.
+/// The sum of each direction, or its only flow.
 fn totals(report: &Report) -> impl Iterator<Item = (usize, &FlowStep)> {
     let flows = || {
         report.steps.iter().enumerate().filter_map(|(place, step)| match step {

@@ -263,7 +263,7 @@ impl Bucket {
         self.lost <= quiet.needed_at_most(self.granted)
     }
 
-    /// Of the losses that it needs.
+    /// The logarithm of the likelihood of the losses that this bucket needs.
     pub(crate) fn log_likelihood(&self, quiet: &Quiet) -> f64 {
         let p = ((quiet.lost + 1.0) / (quiet.frames + 2.0)).min(0.5);
         (self.lost * libm::log(p) + (self.granted - self.lost) * libm::log(1.0 - p))

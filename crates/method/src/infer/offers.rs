@@ -39,8 +39,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Whether all frames that were due left, in the time they were due in, and the ends dropped
-    /// none of those that arrived, but for this share.
+    /// Whether all frames left in the time in which they were due, and the ends dropped none of those that
+    /// arrived, but for this share.
     pub(crate) fn is_sound(&self, steps: &[PaceStep], frame_bits: f64, tolerated: f64) -> bool {
         let Self { seen, dropped_frames, .. } = self;
         let unsent = seen.planned_frames.saturating_sub(seen.sent_frames);

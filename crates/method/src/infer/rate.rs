@@ -345,7 +345,7 @@ fn reaches(end: f64, most: f64, of: impl Fn(f64) -> f64) -> f64 {
 
 #[cfg(test)]
 impl Quiet {
-    /// Of so many frames, of which so many were lost one by one.
+    /// With this number of frames sent and this number of them lost, each by itself.
     pub(crate) const fn that_lost(frames: f64, lost: f64) -> Self {
         let delay = Mean { mean: 0.01, error: 0.0 };
         let (scatter, range, longer) = (0.0, 0.0, 0.0);

@@ -70,7 +70,7 @@ pub(crate) struct Finder<'a> {
     search: Search,
     pub(crate) trials: u32,
     repeats_left: u32,
-    /// On the path.
+    /// Time that was spent sending on the path.
     pub(crate) spent: Duration,
     /// What was offered last, in bits, and how long it was given to leave.
     last: (f64, Duration),

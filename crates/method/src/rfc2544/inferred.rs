@@ -56,9 +56,9 @@ pub(super) struct Inferred {
 }
 
 impl Inferred {
-    /// How far above what limits a trial that lasts as long may pass: by what is held and was not taken
-    /// out before it, by what a bucket wins in the silence before it and while frames come unevenly, and
-    /// by the time of one frame; without the first of these where that is not known.
+    /// How far above the limit a trial of this length may pass: by what buckets and queues hold at its
+    /// beginning, by what a bucket gains in the pause before it and while frames come unevenly, and by the time
+    /// of one frame. Without the first of these where it is not known.
     pub(super) fn forgiven(&self, lasts: Duration, drain: Option<&Drain>) -> Rate {
         let rate = self.rate_l1.as_bps() as f64;
         let taken: f64 = drain.map_or(0.0, |drain| {

@@ -359,9 +359,9 @@ impl<'a> Seen<'a> {
         [[best, of_other[0]], [worst, of_other[1]]].map(|cycles| ideal.scaled(carried(cycles)))
     }
 
-    /// How long a window takes to go round while both directions are loaded, at least and at most: as
-    /// long as its link takes to carry it, and in a queue its acknowledgements may wait behind all
-    /// that the other direction has under way, if that arrives in a clump.
+    /// The shortest and the longest time in which a window is sent and acknowledged while both directions are
+    /// loaded: as long as its link takes to carry it, and longer where its acknowledgements wait in a queue
+    /// behind all that the other direction has in flight.
     fn cycles(&self, flow: &Flow<'_>, other: &Flow<'_>) -> [Duration; 2] {
         let (own, others) = (flow.fill.total_bytes(), other.fill.total_bytes());
         let waits = |flow: &Flow<'_>, bytes: f64| {

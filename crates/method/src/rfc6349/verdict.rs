@@ -443,8 +443,8 @@ fn remarks(steps: &[Step]) -> Vec<Reason> {
     steps.iter().enumerate().filter_map(remark).collect()
 }
 
-/// Rows of the window walk are not judged, but some that for certain carries less of what its windows
-/// allow than is asked of the full window shows that something kept it from carrying more.
+/// Steps of the window walk are not judged. Where one of them certainly carries a smaller share of what its
+/// windows allow than the full window has to, something kept it from carrying more.
 fn walked_short(plan: &Plan, steps: &[Step]) -> Option<Reason> {
     let asked = plan.thresholds.throughput_percent / 100.0;
     let part = |step: &TcpStep| {

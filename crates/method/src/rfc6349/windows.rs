@@ -377,7 +377,7 @@ impl Path<'_> {
     }
 }
 
-/// How long a queue that was seen lets a packet wait.
+/// The longest time that a packet waits in a queue that was seen.
 fn queue_delay(limit: &Bottleneck) -> Option<Duration> {
     match limit.kind {
         LimitKind::Queue => limit.overload_delay,

@@ -18,7 +18,8 @@ use crate::tester::{REPEATS, repeated, reports};
 
 /// The path falls idle, and host and far end are ready, before the first burst.
 const IDLE_MIN: Duration = Duration::from_millis(20);
-/// Mean rates that are equal only by the two ends' clocks would drift into loss.
+/// Intervals are longer by this factor: two clocks differ, and rates that are equal only by them would lead to
+/// loss.
 const CLOCK_SLACK: f64 = 1.001;
 /// A burst may be late by this share of the interval, within these bounds. Intervals are longer by
 /// as much: what is late once does not take from the next.

@@ -133,7 +133,7 @@ fn broken(check: &Check) -> Reason {
     check.as_reason(what)
 }
 
-/// Each with its code and its sentence.
+/// What failed: the code of each failure and its sentence.
 type Failures = Vec<(Code, String)>;
 
 /// Whether the step at `place` meets what was asked of it; `None` where nothing was.

@@ -48,8 +48,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// One has to have come to nothing for so many that were open: fewer are those whose segments a path
-/// loses now and then.
+/// Of this number of open connections at least one must have failed: fewer failures are those that a path with
+/// occasional loss causes.
 const SHARE_MIN: u64 = 1000;
 /// The same where not all were asked for.
 const BEYOND_SHARE_MIN: u64 = 100;

@@ -22,16 +22,16 @@ pub struct Plan {
     pub criteria: Criteria,
 }
 
-/// What a run must meet. That the number asked for is reached, and that what is to be carried is
-/// carried, goes without saying.
+/// Criteria beside those that always hold: the number of connections asked for is reached, and their traffic is
+/// carried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Criteria {
-    /// By how much of the number that is to be held there may be more or fewer.
+    /// How far the number of open connections may be above or below the one to be held, in percent of it.
     pub held_tolerance_percent: f64,
-    /// Of the connections that were asked for, how many may fail.
+    /// The most connections that may fail, in percent of those asked for.
     pub failed_max_percent: f64,
-    /// At least so many are established in the best second.
+    /// The least number of connections established in the best second.
     #[serde(rename = "setup_rate_min_cps")]
     pub setup_rate_min: Option<u32>,
     #[serde(rename = "handshake_p99_max_s", with = "seconds::if_known")]

@@ -2,7 +2,7 @@
 
 use crate::{BitsPerSecond, Number};
 
-/// Above this share of the CIR the excess rate is what the policing step raises.
+/// From an EIR of this share of the CIR on, the policing step offers more of the EIR, below it more of the CIR.
 const NOTABLE_EXCESS: (i128, i128) = (1, 5);
 const POLICING_FACTOR: (i128, i128) = (5, 4);
 

@@ -208,7 +208,7 @@ struct Replay {
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Replay {
-    /// `None` where no millisecond has bytes.
+    /// `None` where no millisecond has any bytes.
     fn begun(now: Time, bytes: &[u32]) -> Option<Self> {
         let place = bytes.iter().position(|bytes| *bytes > 0)?;
         let began = now + MILLISECOND * place as u32;

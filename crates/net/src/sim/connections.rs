@@ -36,7 +36,7 @@ struct End {
     outbox: Outbox,
     /// The earliest alarm that is set.
     alarm: Option<Time>,
-    /// What it had counted when the slot began that fills.
+    /// The counters at the beginning of the interval that is not over yet.
     counted: Counters,
 }
 
@@ -68,7 +68,7 @@ impl ConnectionsFlow {
         self.client.set_alarm(&self.identity, network);
     }
 
-    /// What is still open is closed, and nothing more is opened.
+    /// Closes the connections that are open and opens no more.
     pub(crate) fn stop(&mut self, network: &mut Network) {
         for end in [&mut self.client, &mut self.server] {
             end.shard.stop(Stop::RampDown);

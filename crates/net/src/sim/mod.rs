@@ -197,7 +197,7 @@ impl Testbed for SimTestbed {
 /// Why a trial that was broken off twice is given up.
 const UNHEARD: &str = "the far end was not heard for so long that the trial was broken off twice";
 
-/// The trial as far as both ends could report it by this time.
+/// What both ends could have reported of the trial by this time.
 fn until(trial: &Trial, seen: &Observation, at: Duration) -> Option<Observation> {
     let slots = |flow: &FlowReport| flow.slots().until(at);
     Observation::of_broken_off(trial, seen.flows.iter().map(slots).collect())

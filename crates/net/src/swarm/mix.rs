@@ -19,7 +19,7 @@ pub enum MixError {
     Weights(u64),
     /// A request or a response of no byte would never have arrived.
     Empty,
-    /// Nothing is ever sent at a rate of zero.
+    /// The rate is zero, at which nothing would ever be sent.
     NoRate,
 }
 

@@ -19,9 +19,8 @@ pub fn shares(load: &ConnectionsLoad, most: u32) -> Vec<ConnectionsLoad> {
     parts(load, cut, count, most)
 }
 
-/// The same, but each part has client ports of its own, so that what arrives shows which part it is
-/// for wherever it arrives. Where addresses are translated there is one part: its client ports are
-/// not known.
+/// The same with client ports of its own for each part, so that a frame that arrives shows which part it
+/// belongs to. Where addresses are translated the client ports are not known, and there is one part.
 pub fn shares_by_client_port(load: &ConnectionsLoad, most: u32) -> Vec<ConnectionsLoad> {
     if load.addresses.translated {
         return vec![load.clone()];

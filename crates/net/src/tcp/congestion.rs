@@ -51,7 +51,7 @@ struct Epoch {
     /// What Reno would have reached, and what has arrived since that last grew.
     estimate: f64,
     estimate_credit: f64,
-    /// So many segments have to arrive for the window to grow by one.
+    /// Segments that must be acknowledged for the window to grow by one segment.
     segments_per_growth: f64,
     /// Where the window was then, and when.
     computed_for: f64,

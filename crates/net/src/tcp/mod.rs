@@ -54,7 +54,7 @@ pub struct Segment {
     /// Where the payload begins in the stream.
     pub start: u64,
     pub payload_bytes: u32,
-    /// The timestamp option.
+    /// When the segment was sent, as its timestamp option says.
     pub sent_at: Time,
     pub is_retransmission: bool,
 }

@@ -104,7 +104,7 @@ fn microseconds(us: f64) -> String {
     crate::text::duration(Duration::from_nanos((us * 1e3).round() as u64))
 }
 
-/// Each once, in the order in which they come; empty ones are left out.
+/// The words that are not empty, each once, in the order in which they come.
 fn distinct<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen: Vec<&str> = Vec::new();
     for word in words {

@@ -14,7 +14,7 @@ use super::stateful::{self, PATTERNS, Stateful};
 use super::stateless::{self, BURSTS, Stateless};
 use super::{DIRECTION, FRAME, QUEUE_BYTES, shaped};
 
-/// Section 6.3.1.
+/// What was found of a shaper (section 6.3.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShaperStep {
     pub direction: Direction,

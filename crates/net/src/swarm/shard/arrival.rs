@@ -16,7 +16,7 @@ use crate::tcp::{Connection, Flags, Sequence, Tuple, initial_sequence};
 use core::net::{IpAddr, SocketAddr};
 
 impl Shard {
-    /// Takes a frame that arrived. What is none of the load's is passed over.
+    /// Handles a frame that arrived; one that does not belong to the load is ignored.
     pub fn on_frame(&mut self, now: Time, frame: &[u8], outbox: &mut Outbox) {
         match Frame::read(frame, self.terms.peer) {
             Ok(Frame::Tcp(segment)) => self.on_segment(now, &segment, outbox),

@@ -178,7 +178,7 @@ impl Shard {
         }
     }
 
-    /// Where its frames go, instead of what its setting said.
+    /// Sends this part's frames to `link` from now on, in place of the link it was made with.
     pub fn send_by(&mut self, link: Link) {
         self.terms.link = link;
     }

@@ -484,10 +484,10 @@ pub fn reset_for(header: &Header, payload_bytes: u32) -> Option<Header> {
     })
 }
 
-/// What of a round trip outlives a rest: eighths of a millisecond, up to 8 s.
+/// The estimate of the round-trip time that is kept while a connection rests, in eighths of a millisecond, up to 8 s.
 #[derive(Clone, Copy, Debug, Default)]
 struct StoredRoundTrip {
-    /// Zero: there was no sample.
+    /// The smoothed round-trip time; zero before the first sample.
     smoothed: u16,
     variation: u16,
 }
