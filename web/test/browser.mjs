@@ -352,7 +352,7 @@ async function compared(page, first, second) {
   await go(page, `compare/${first}/${second}`, "Compare");
   await page.locator("tbody tr").first().waitFor({ state: "attached" });
   demand(
-    /of \d+ figures differ/.test(await page.locator(".sentence").textContent()),
+    /of \d+ figures differ/.test(await page.locator(".banner p").textContent()),
     "two results are compared",
   );
   await shot(page, "compare");

@@ -19,7 +19,7 @@ mod series;
 mod shown;
 
 pub use headline::Headline;
-pub use row::{Part, Row, cells, unknown};
+pub use row::{Pair, Part, Row, cells, unknown};
 pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
 pub use shown::{amount, beside, capital, duration, one_way, rate};
 

@@ -27,14 +27,13 @@ use std::time::Duration;
 
 use fp_model::{Evidence, HostFacts};
 
-pub use certificate::{blocks, certificate};
+pub use certificate::{Page, certificate};
 pub use compare::{CompareError, Comparison, compare};
 pub use csv::{CsvFile, csv};
 pub use document::{Block, Document, Paper, PdfError, PdfFile, html, markdown, pdf, plain};
 pub use json::{Event, json, json_event, result_schema};
 pub use junit::junit;
 pub use labels::Labels;
-pub use reasons::reasons;
 pub use screen::{Detail, text};
 pub use sentence::sentence;
 pub use steps::{StepLine, StepOutcome, named_steps, steps};

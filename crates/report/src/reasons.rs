@@ -2,16 +2,10 @@
 
 use serde_json::Value;
 
-use crate::stored::Stored;
 use crate::stored::fields::Fields;
 
-/// The reasons of a stored result. Those which several steps have in common are one reason, which
+/// The reasons in a result document. Those which several steps have in common are one reason, which
 /// says it of the first of these steps and names the others.
-pub fn reasons(result: &Stored) -> Vec<String> {
-    of(result.value())
-}
-
-/// The same of a result document.
 pub(crate) fn of(result: &Value) -> Vec<String> {
     let all: Vec<Fields<'_>> = Fields(result).inside("verdict").each("reasons").collect();
     let mut told: Vec<(&str, String, Vec<&str>)> = Vec::new();

@@ -215,27 +215,30 @@ export interface ResultDocument {
   id: string;
   method: string;
   started: string;
-  duration_s: number | null;
   across: string;
-  tool: Fields;
-  near: Fields;
   far: Fields | null;
-  /** How both ends' clocks stood to each other, where they were compared. */
-  clocks?: Fields | null;
-  plan: Fields;
-  labels?: Labels;
-  verdict: { status: string; reasons: Reason[] };
-  validity: { ok: boolean; checks: Check[] };
-  deviations?: string[];
-  /** What was found, with final texts. */
+  verdict: { status: string };
+  validity: { ok: boolean };
+  /** The parts of the certificate, with final texts. */
   sentence: string;
   reasons: string[];
+  facts: Fact[];
+  asked: Fact[];
   blocks: Block[];
+  how: Block[];
   judged_again?: Fields;
 }
 
+export interface Fact {
+  name: string;
+  text: string;
+}
+
 export type Block =
-  | { facts: { name: string; text: string }[] }
+  | { heading: string }
+  | { verdict: { tone: Tone; word: string; sentence: string } }
+  | { list: string[] }
+  | { facts: Fact[] }
   | { table: BlockTable }
   | { figures: BlockFigure[] }
   | { text: string };
@@ -249,7 +252,7 @@ export interface BlockTable {
 
 export interface BlockCell {
   text: string;
-  tone: "good" | "bad" | "doubtful" | "neutral";
+  tone: Tone;
 }
 
 export interface BlockFigure {
@@ -259,20 +262,6 @@ export interface BlockFigure {
   /** The text of an SVG file. */
   svg: string;
   is_wide: boolean;
-}
-
-export interface Reason {
-  code: string;
-  text: string;
-  step: number | null;
-}
-
-export interface Check {
-  name: string;
-  ok: boolean;
-  value: number | null;
-  limit: number | null;
-  unit: string;
 }
 
 export interface Counter {
@@ -300,29 +289,8 @@ export interface CounterCourse {
   slots: number;
 }
 
+/** What changed between two results, with final texts. */
 export interface Comparison {
   method: string;
-  first: ComparedRun;
-  second: ComparedRun;
-  figures: ComparedFigure[];
-  plan_differs_in: { input: string; first: string; second: string }[];
-  repeats: number;
-  unmatched_steps: number;
-}
-
-export interface ComparedRun {
-  id: string;
-  started: string;
-  across: string;
-  verdict: string;
-}
-
-export interface ComparedFigure {
-  step: string;
-  figure: string;
-  first: number | null;
-  second: number | null;
-  noise: number | null;
-  noise_from: string | null;
-  judgement: string;
+  blocks: Block[];
 }

@@ -68,7 +68,7 @@ function policer(police: Group): Stage {
     captions.push(`EIR ${writtenRate(police["eir"])}`, `EBS ${writtenSize(police["ebs"])}`);
   }
   if (isSet(police["exceed"]) && police["exceed"] !== "drop") {
-    captions.push(`exceeding: ${fieldValue("", police["exceed"])}`);
+    captions.push(`exceeding: ${fieldValue(police["exceed"])}`);
   }
   const told = ["cir", "cbs", "eir", "ebs", "exceed"];
   return { symbol: "policer", name: "policer", captions: [...captions, ...more(police, told)] };
@@ -112,7 +112,7 @@ function classes(value: unknown): string[] {
     return said(value);
   }
   return Object.entries(value).flatMap(([kind, list]) => {
-    const rows = Array.isArray(list) ? list.map(classOf) : [fieldValue("", list)];
+    const rows = Array.isArray(list) ? list.map(classOf) : [fieldValue(list)];
     return [kind === "drr" ? "DRR" : kind, ...rows];
   });
 }
@@ -129,20 +129,20 @@ function other(field: string, value: unknown): Stage {
 }
 
 function said(value: unknown): string[] {
-  return isGroup(value) ? more(value, []) : [fieldValue("", value)];
+  return isGroup(value) ? more(value, []) : [fieldValue(value)];
 }
 
 function more(group: Group, told: readonly string[]): string[] {
   return Object.entries(group)
     .filter(([field, value]) => !told.includes(field) && isSet(value) && value !== false)
     .map(([field, value]) =>
-      value === true ? fieldName(field) : `${fieldName(field)} ${fieldValue("", value)}`,
+      value === true ? fieldName(field) : `${fieldName(field)} ${fieldValue(value)}`,
     );
 }
 
 function counted(value: unknown): string {
   const count = Number(value);
-  return Number.isFinite(count) ? grouped(count) : fieldValue("", value);
+  return Number.isFinite(count) ? grouped(count) : fieldValue(value);
 }
 
 function isGroup(value: unknown): value is Group {

@@ -31,7 +31,7 @@ export function writtenRate(value: unknown): string {
   const found = /^([\d.]+) ?([kKMmGgTt]?)(?:bit|b)?(?:\/s|ps)?(?:@(l\d))?$/.exec(String(value));
   const factor = RATES[found?.[2]?.toLowerCase() ?? "?"];
   if (!found || factor === undefined) {
-    return fieldValue("", value);
+    return fieldValue(value);
   }
   const layer = found[3] ? ` (${found[3]})` : "";
   return `${roundRate(Number(found[1]) * factor)}${layer}`;
@@ -53,5 +53,5 @@ function written(
 ): string {
   const found = form.exec(String(value));
   const factor = units[found?.[2] ?? "?"];
-  return found && factor !== undefined ? shown(Number(found[1]) * factor) : fieldValue("", value);
+  return found && factor !== undefined ? shown(Number(found[1]) * factor) : fieldValue(value);
 }

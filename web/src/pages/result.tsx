@@ -2,15 +2,14 @@
 
 import type { JSX } from "preact";
 import { result, resultFile } from "../api/client.ts";
-import { LABELS, type Check, type ResultDocument } from "../api/types.ts";
+import type { ResultDocument } from "../api/types.ts";
 import { useAsked } from "../asked.ts";
-import { fieldName, fieldValue, flattened, numberOf, wordOf } from "../fields.ts";
 import { bandsOf } from "../figures/bands.ts";
 import { useTitle } from "../known.ts";
 import { Blocks } from "../parts/blocks.tsx";
-import { Facts, Table } from "../parts/table.tsx";
+import { Facts } from "../parts/table.tsx";
 import { Band, PageHead, Problem, VerdictBanner, Waiting } from "../parts/words.tsx";
-import { UNKNOWN, duration, inUnit, moment, took } from "../quantity.ts";
+import { moment } from "../quantity.ts";
 import { href } from "../routes.ts";
 
 export function ResultPage({ id }: { id: string }): JSX.Element {
@@ -53,14 +52,14 @@ function Shown({ found }: { found: ResultDocument }): JSX.Element {
       <Downloads id={found.id} />
       <section class="panel">
         <h2>What and where</h2>
-        <Facts facts={factsOf(found)} />
+        <Facts facts={found.facts} />
       </section>
       <Blocks blocks={found.blocks} />
-      <SelfChecks found={found} />
       <details class="panel">
-        <summary>What was asked, after defaults</summary>
-        <Facts facts={flattened(found.plan)} />
+        <summary>What was asked</summary>
+        <Facts facts={found.asked} />
       </details>
+      <Blocks blocks={found.how} />
     </>
   );
 }
@@ -84,91 +83,4 @@ function Downloads({ id }: { id: string }): JSX.Element {
       {file("junit.xml", "JUnit", `fullpipe-${id}.xml`)}
     </nav>
   );
-}
-
-function factsOf(found: ResultDocument): [string, string][] {
-  const labels = LABELS.flatMap((label): [string, string][] => {
-    const text = found.labels?.[label];
-    return text ? [[label, text]] : [];
-  });
-  const lasted = found.duration_s === null ? UNKNOWN : took(found.duration_s);
-  return [
-    ...labels,
-    ["near end", end(found.near)],
-    ["far end", end(found.far)],
-    ...clocks(found.clocks),
-    ["began", moment(found.started)],
-    ["took", lasted],
-    ["fullpipe", wordOf(found.tool, "version")],
-    ["id", found.id],
-  ];
-}
-
-function clocks(fields: ResultDocument["clocks"]): [string, string][] {
-  const error_us = fields && numberOf(fields, "error_us");
-  return typeof error_us === "number"
-    ? [["clocks", `known to each other to ${duration(error_us / 1e6)}`]]
-    : [];
-}
-
-function end(fields: ResultDocument["far"]): string {
-  if (!fields) {
-    return UNKNOWN;
-  }
-  const name = wordOf(fields, "name") || wordOf(fields, "host");
-  const kernel = wordOf(fields, "kernel");
-  const processors = fields["processors"];
-  return [
-    name || UNKNOWN,
-    ...(kernel ? [kernel] : []),
-    ...(typeof processors === "number" ? [`${processors} processors`] : []),
-  ].join(", ");
-}
-
-function SelfChecks({ found }: { found: ResultDocument }): JSX.Element {
-  const { validity, deviations = [] } = found;
-  return (
-    <section class="panel">
-      <h2>Self-checks</h2>
-      <p>
-        {validity.ok && validity.checks.length === 0
-          ? "The tester has no self-check for such a run."
-          : validity.ok
-            ? "Every self-check of the tester holds."
-            : "A self-check of the tester failed: this run says nothing about the path."}
-      </p>
-      {validity.checks.length > 0 && (
-        <Table
-          caption="Self-checks of the tester"
-          hideCaption
-          columns={[
-            { head: "check" },
-            { head: "outcome" },
-            { head: "found", figure: true },
-            { head: "limit", figure: true },
-          ]}
-          rows={validity.checks.map((check) => [
-            fieldName(check.name),
-            check.ok ? "holds" : "BROKEN",
-            checked(check.value, check),
-            checked(check.limit, check),
-          ])}
-        />
-      )}
-      {deviations.length > 0 && (
-        <>
-          <h3>Where it departs from the standard</h3>
-          <ul class="deviations">
-            {deviations.map((deviation) => (
-              <li key={deviation}>{deviation}</li>
-            ))}
-          </ul>
-        </>
-      )}
-    </section>
-  );
-}
-
-function checked(value: number | null, check: Check): string {
-  return check.unit === "" ? fieldValue("", value) : inUnit(value, check.unit);
 }

@@ -18,7 +18,7 @@ function Shown({ block }: { block: Block }): JSX.Element {
   if ("facts" in block) {
     return (
       <section class="panel wide">
-        <Facts facts={block.facts.map(({ name, text }) => [name, text])} />
+        <Facts facts={block.facts} />
       </section>
     );
   }
@@ -32,6 +32,27 @@ function Shown({ block }: { block: Block }): JSX.Element {
           <ShownFigure key={place} figure={figure} />
         ))}
       </section>
+    );
+  }
+  if ("verdict" in block) {
+    const { tone, word, sentence } = block.verdict;
+    return (
+      <section class={`banner wide tone-${tone}`}>
+        <strong>{word}</strong>
+        <p>{sentence}</p>
+      </section>
+    );
+  }
+  if ("heading" in block) {
+    return <h2 class="wide">{block.heading}</h2>;
+  }
+  if ("list" in block) {
+    return (
+      <ul class="wide">
+        {block.list.map((item) => (
+          <li key={item}>{item}</li>
+        ))}
+      </ul>
     );
   }
   return <p class="hint wide">{block.text}</p>;

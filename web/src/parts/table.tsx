@@ -55,14 +55,14 @@ export function Table({ caption, columns, rows, note, hideCaption }: Props): JSX
 export function Facts({
   facts,
 }: {
-  facts: readonly (readonly [string, ComponentChildren])[];
+  facts: readonly { name: string; text: ComponentChildren }[];
 }): JSX.Element {
   return (
     <dl class="facts">
-      {facts.map(([name, value]) => (
+      {facts.map(({ name, text }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{text}</dd>
         </div>
       ))}
     </dl>

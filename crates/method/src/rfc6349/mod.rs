@@ -28,7 +28,7 @@ pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use steady::Settled;
 pub use steps::{
     BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, METRICS, Report, Role, Source, Step,
-    TCP, THROUGHPUT, TcpStep, WALK,
+    TCP, THROUGHPUT, TcpStep, WALK, walked,
 };
 
 pub static METHOD: Definition<Plan, Step> = Definition {
@@ -121,7 +121,7 @@ impl Testbed for Run<'_> {
 }
 
 impl Run<'_> {
-    /// A trial that may ask more of the tester than it can do, so that its health says nothing.
+    /// Runs a trial that may need more than the tester can send, so that its self-checks are not counted.
     fn beyond_the_tester(&mut self, trial: &Trial) -> Result<Observation, Abort> {
         observed(self.bed, trial)
     }

@@ -37,7 +37,7 @@ pub use rates::{Profile, eir_step_passes, policing_rate, step_load};
 pub use shortfall::Shortfall;
 pub use steps::{
     CONFIGURATION, Figures, Ftd, IrSpan, Measured, Offered, PERFORMANCE, Report, ServiceStep, Step,
-    TcpFigures,
+    TcpFigures, received,
 };
 
 use crate::definition::{Definition, Method};

@@ -107,6 +107,12 @@ impl Part {
         Some([self.number(of)?.value, self.number(whole)?.value])
     }
 
+    /// The second of two numbers with the first one as what was reached of it, where both are known.
+    pub fn pair(&self, name: String, of: &str, whole: &str) -> Option<Pair> {
+        let [reached, possible] = self.both(of, whole)?;
+        Some(Pair { name, possible, reached })
+    }
+
     /// Empty where there is none.
     pub fn word(&self, field: &str) -> &str {
         match &self.cells[self.place(field)] {
@@ -245,6 +251,14 @@ impl Row {
         let mut fields = ["flow_direction", "direction"].into_iter();
         fields.find(|field| self.has(field)).map_or("", |field| self.word(field))
     }
+}
+
+/// Of something with a name, how much was possible and how much was reached, in bits per second.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    pub name: String,
+    pub possible: f64,
+    pub reached: f64,
 }
 
 /// What stands in the place of a figure that is not known.

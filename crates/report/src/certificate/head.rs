@@ -2,7 +2,7 @@
 
 use crate::Labels;
 use crate::document::{Banner, Block, Fact, Tone};
-use crate::reasons::reasons;
+use crate::reasons;
 use crate::sentence::{sentence, word};
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
@@ -12,7 +12,7 @@ pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
     let value = Fields(result.value());
     let verdict = Block::Verdict(of_result(result));
     let mut blocks = vec![verdict, Block::Facts(facts(result, labels))];
-    let reasons = reasons(result);
+    let reasons = reasons::of(result.value());
     if !reasons.is_empty() {
         blocks.push(Block::List(reasons));
     }
@@ -22,7 +22,7 @@ pub(super) fn blocks(result: &Stored, labels: &Labels) -> Vec<Block> {
     blocks
 }
 
-fn facts(result: &Stored, labels: &Labels) -> Vec<Fact> {
+pub(super) fn facts(result: &Stored, labels: &Labels) -> Vec<Fact> {
     let names = ["Site", "Circuit", "Technician", "Order", "Label"];
     let given = names.iter().zip(labels.each());
     let mut facts: Vec<Fact> =

@@ -18,12 +18,15 @@ pub(crate) use head::banner;
 
 use fp_method::methods::Method;
 use fp_model::figure::Kind;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Labels;
 use crate::build;
 use crate::directions;
 use crate::document::{Block, Cell, Document, Fact, Figure, Table, columns};
+use crate::reasons;
+use crate::sentence::sentence;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::text::happened;
@@ -66,9 +69,34 @@ fn foot(result: &Stored) -> String {
     format!("fullpipe {version} · run {} · {}", result.id(), result.started())
 }
 
-/// What was found, block by block as the certificate shows it.
-pub fn blocks(result: &Stored) -> Vec<Block> {
-    found(result.method(), result.value())
+/// A result as a page shows it: the parts of its certificate, with final texts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page {
+    /// The verdict in one line, and why.
+    sentence: String,
+    reasons: Vec<String>,
+    /// Whose it is, where and when.
+    facts: Vec<Fact>,
+    asked: Vec<Fact>,
+    /// What was found, and how it was measured.
+    blocks: Vec<Block>,
+    how: Vec<Block>,
+}
+
+impl Page {
+    pub fn of(result: &Stored) -> Self {
+        let value = result.value();
+        let mut how = how::blocks(result);
+        how.retain(|block| !matches!(block, Block::Signatures(_)));
+        Self {
+            sentence: sentence(result),
+            reasons: reasons::of(value),
+            facts: head::facts(result, &result.labels()),
+            asked: plan_facts::facts(result.method(), Fields(&value["plan"])),
+            blocks: found(result.method(), value),
+            how,
+        }
+    }
 }
 
 /// The steps of a result as facts, tables and charts.

@@ -5,22 +5,16 @@ use fp_model::figure::{self, capital};
 
 use super::{drawn, named};
 use crate::build::{self, ReadStep};
-use crate::chart::{HALF, course, walk};
+use crate::chart::{HALF, course, pairs};
 use crate::document::{Block, Figure};
 use crate::stored::fields::Fields;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let tcp = build::read_steps(&TCP.kind, steps);
-    let walked = add(&mut blocks, &WALK, &tcp);
-    let bars: Vec<Figure> = ["download", "upload"]
-        .into_iter()
-        .filter_map(|direction| {
-            let of = |step: &&Fields<'_>| step.word("flow_direction") == direction;
-            walk::figure(direction, &walked.iter().filter(of).copied().collect::<Vec<_>>())
-        })
-        .collect();
-    blocks.extend(drawn(bars));
+    add(&mut blocks, &WALK, &tcp);
+    let walked = tcp.iter().map(|(_, row)| row);
+    blocks.extend(drawn(pairs::figures(&pairs::WALKED, walked)));
     let trials = add(&mut blocks, &THROUGHPUT, &tcp);
     add(&mut blocks, &METRICS, &tcp);
     let baseline_us = named(steps, "baseline_rtt")

@@ -2,14 +2,17 @@
 
 use fp_method::y1564::{CONFIGURATION, PERFORMANCE};
 
-use super::{drawn, named, of_kind};
-use crate::chart::services;
+use super::{drawn, of_kind};
+use crate::build;
+use crate::chart::pairs;
 use crate::document::Block;
 use crate::stored::fields::Fields;
 
 pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
     let mut blocks = of_kind(&PERFORMANCE.kind, steps);
-    blocks.extend(drawn(services::figures(&named(steps, PERFORMANCE.kind.name))));
+    let services = build::read_steps(&PERFORMANCE.kind, steps);
+    let services = services.iter().map(|(_, row)| row);
+    blocks.extend(drawn(pairs::figures(&pairs::SERVICES, services)));
     blocks.extend(of_kind(&CONFIGURATION.kind, steps));
     blocks
 }

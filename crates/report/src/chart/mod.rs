@@ -4,14 +4,12 @@ pub(crate) mod active;
 pub(crate) mod buckets;
 pub(crate) mod course;
 pub(crate) mod overlay;
-mod pairs;
+pub(crate) mod pairs;
 mod plain;
 pub(crate) mod profile;
 pub(crate) mod rates;
 pub(crate) mod scale;
-pub(crate) mod services;
 pub(crate) mod slots;
-pub(crate) mod walk;
 
 use crate::document::draw::{Anchor, Drawing, Ink, Pen, Point};
 use scale::Scale;

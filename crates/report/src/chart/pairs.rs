@@ -1,41 +1,112 @@
 //! Pairs of bars: of each name what was possible, lighter, and beside it what was reached.
 
-use super::{Panel, WORDS};
+use fp_method::{rfc6349, y1564};
+use fp_model::figure::{Pair, Row};
+
+use super::scale::Scale;
+use super::{HALF, Key, Panel, WORDS, legend, rate_unit};
+use crate::document::Figure;
 use crate::document::draw::{Anchor, Drawing, Ink};
+use crate::text::shortened;
 
-/// In bits per second.
-pub(super) struct Pair {
-    pub(super) name: String,
-    pub(super) possible: f64,
-    pub(super) reached: f64,
+const HEIGHT: f64 = 160.0;
+/// More bars would be too narrow for their names.
+const PAIRS_MAX: usize = 8;
+const NAME_MAX: usize = 18;
+/// Of the room for a pair this stays free at each side, and half of it from the middle to each bar.
+const ASIDE: f64 = 0.14;
+
+/// Of a bar with a word above it.
+const HEADROOM: f64 = 1.1;
+
+/// A chart of pairs of rates, one for each direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pairs {
+    caption: &'static str,
+    layer: &'static str,
+    possible: &'static str,
+    reached: &'static str,
+    /// What the names below the bars are.
+    names: &'static str,
+    of: fn(&Row) -> Option<Pair>,
 }
 
-pub(super) fn most(pairs: &[Pair]) -> f64 {
-    pairs.iter().map(|pair| pair.possible.max(pair.reached)).fold(0.0, f64::max)
+/// The window walk.
+pub(crate) const WALKED: Pairs = Pairs {
+    caption: "Window walk",
+    layer: "l4",
+    possible: "ideal",
+    reached: "measured",
+    names: "connections × window (bytes)",
+    of: rfc6349::walked,
+};
+
+/// All services at once: what each was offered and what came through.
+pub(crate) const SERVICES: Pairs = Pairs {
+    caption: "Information rate of all services at once",
+    layer: "l2",
+    possible: "offered",
+    reached: "received",
+    names: "service",
+    of: y1564::received,
+};
+
+/// One for each direction.
+pub(crate) fn figures<'a>(
+    chart: &Pairs,
+    steps: impl Iterator<Item = &'a Row> + Clone,
+) -> Vec<Figure> {
+    let of = |direction| {
+        let mine = steps.clone().filter(|step| step.direction() == direction);
+        let pairs: Vec<Pair> = mine.filter_map(chart.of).take(PAIRS_MAX).collect();
+        figure(chart, direction, &pairs)
+    };
+    ["download", "upload"].into_iter().filter_map(of).collect()
 }
 
-/// Draws the bars, in units of `each`, with their names below; of the room for a pair `aside` stays
-/// free at each side.
-pub(super) fn draw(drawing: &mut Drawing, panel: &Panel, pairs: &[Pair], each: f64, aside: f64) {
-    for (place, pair) in pairs.iter().enumerate() {
+/// `None` where nothing was possible.
+fn figure(chart: &Pairs, direction: &str, pairs: &[Pair]) -> Option<Figure> {
+    let most =
+        pairs.iter().map(|pair| pair.possible.max(HEADROOM * pair.reached)).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let (unit, each) = rate_unit(most);
+    let panel = Panel {
+        across: Scale::new((0.0, pairs.len() as f64), (34.0, HALF - 6.0)),
+        up: Scale::from_zero(most / each, 4, (HEIGHT - 34.0, 26.0)),
+    };
+    let mut drawing = Drawing::new(HALF, HEIGHT);
+    panel.up_axis(&mut drawing, &format!("{unit} ({})", chart.layer), 4);
+    let mut told = Vec::new();
+    for (place, Pair { name, possible, reached }) in pairs.iter().enumerate() {
+        let [possible, reached] = [possible / each, reached / each];
         let place = place as f64;
-        let mut bar = |from: f64, to: f64, bps: f64, ink: Ink| {
-            let (head, foot) =
-                (panel.point(place + from, bps / each), panel.point(place + to, 0.0));
+        let mut bar = |from: f64, to: f64, value: f64, ink: Ink| {
+            let (head, foot) = (panel.point(place + from, value), panel.point(place + to, 0.0));
             drawing.rectangle(head, foot, ink);
         };
-        bar(aside, 0.48, pair.possible, Ink::Sky);
-        bar(0.52, 1.0 - aside, pair.reached, Ink::Blue);
+        bar(ASIDE, 0.48, possible, Ink::Sky);
+        bar(0.52, 1.0 - ASIDE, reached, Ink::Blue);
+        let (middle, head) = panel.point(place + 0.76 - ASIDE / 2.0, reached);
+        let text = format!("{reached:.1}");
+        drawing.word((middle, head - 2.5), text, WORDS, Anchor::Middle, Ink::Black);
         let (middle, foot) = panel.point(place + 0.5, 0.0);
-        drawing.word((middle, foot + 10.0), pair.name.clone(), WORDS, Anchor::Middle, Ink::Grey);
+        let below = shortened(name, NAME_MAX);
+        drawing.word((middle, foot + 10.0), below, WORDS, Anchor::Middle, Ink::Grey);
+        told.push(format!("{name}: {reached:.2} of {possible:.2} {unit}"));
     }
-}
-
-/// The same in words.
-pub(super) fn told(pairs: &[Pair], unit: &str, each: f64) -> String {
-    let told = |pair: &Pair| {
-        let [reached, possible] = [pair.reached, pair.possible].map(|bps| bps / each);
-        format!("{}: {reached:.2} of {possible:.2} {unit}", pair.name)
-    };
-    pairs.iter().map(told).collect::<Vec<_>>().join("; ")
+    panel.foot_line(&mut drawing);
+    let middle = f64::midpoint(panel.left(), panel.right());
+    drawing.word((middle, HEIGHT - 10.0), chart.names, WORDS, Anchor::Middle, Ink::Black);
+    let keys = [(Key::Area(Ink::Sky), chart.possible), (Key::Area(Ink::Blue), chart.reached)];
+    legend(&mut drawing, (HALF - 6.0, 20.0), &keys);
+    let caption = format!("{}, {direction}", chart.caption);
+    Some(Figure {
+        alternative: format!("{caption}: {}.", told.join("; ")),
+        caption,
+        drawing,
+        is_wide: false,
+        plain: String::new(),
+    })
 }

@@ -7,7 +7,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use fp_history::{Entry, Filter, History, LABELS};
 use fp_model::figure::Headline;
-use fp_report::{Paper, Stored};
+use fp_report::{Comparison, Page, Paper, Stored};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -187,8 +187,8 @@ pub(super) struct Shown {
     /// 0 leaves out the series of the steps, of which the counters are a shorter form.
     #[serde(default = "one_by_default")]
     series: u8,
-    /// 1 adds `sentence`, the verdict in one line, and `blocks`: the steps as facts, tables and charts
-    /// with final texts, as on the certificate.
+    /// 1 adds the parts of the certificate with final texts: `sentence` and `reasons`, `facts`, `asked`, and
+    /// as facts, tables and charts `blocks`, what was found, and `how` it was measured.
     #[serde(default)]
     blocks: u8,
 }
@@ -212,9 +212,9 @@ pub(super) async fn one(
 fn wanted(stored: &Stored, shown: &Shown) -> Value {
     let mut document = part(stored.value(), shown);
     if shown.blocks != 0 {
-        document["blocks"] = json!(fp_report::blocks(stored));
-        document["sentence"] = json!(fp_report::sentence(stored));
-        document["reasons"] = json!(fp_report::reasons(stored));
+        let page = json!(Page::of(stored));
+        let parts = page.as_object().cloned().unwrap_or_default();
+        document.as_object_mut().into_iter().for_each(|all| all.extend(parts.clone()));
     }
     document
 }
@@ -313,14 +313,20 @@ pub(super) struct Pair {
     second: String,
 }
 
-/// What changed from one result to another, and whether beyond the noise.
+/// What changed from one result to another, and whether beyond the noise; `blocks` has it as facts, tables and
+/// charts with final texts.
 #[utoipa::path(get, path = "/api/v1/compare", params(Pair),
     responses((status = 200, body = Object), (status = 422, body = Refused)))]
 pub(super) async fn compare(
     State(house): State<House>,
     Query(pair): Query<Pair>,
 ) -> Result<Json<Value>, Refusal> {
-    compared(house, pair, |comparison| comparison.json()).await.map(Json)
+    let with_blocks = |comparison: &Comparison<'_>| {
+        let mut document = comparison.json();
+        document["blocks"] = json!(comparison.document().blocks);
+        document
+    };
+    compared(house, pair, with_blocks).await.map(Json)
 }
 
 /// The same as a page of its own.
@@ -335,7 +341,7 @@ pub(super) async fn compare_page(
 async fn compared<T: Send + 'static>(
     house: House,
     pair: Pair,
-    shown: fn(&fp_report::Comparison<'_>) -> T,
+    shown: fn(&Comparison<'_>) -> T,
 ) -> Result<T, Refusal> {
     beside(move || {
         let program = &house.program;

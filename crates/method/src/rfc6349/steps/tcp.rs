@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Row, SLOT, Shown, Spread, Steps, Table, Unit, and,
-    infos,
+    Better, Cell, Column, Info, Kind, Known, Pair, Row, SLOT, Shown, Spread, Steps, Table, Unit,
+    and, infos,
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
@@ -127,7 +127,7 @@ pub struct Judged {
     pub needed_cbs_bytes: Option<u64>,
     /// With both directions loaded: the same share of what each carries alone.
     pub even_l4: Option<Rate>,
-    /// Bounds of the step's share, like those of the throughput.
+    /// The interval of the share of the ideal, in percent, as far as that of the throughput is known.
     pub share_percent_bounds: Option<[f64; 2]>,
     pub settled: Settled,
     /// How long a trial that lost segments has to be.
@@ -237,6 +237,13 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
     }),
     Info::new("series", "course", Unit::Series(SLOT)).of(|step| step.series.as_slice().into()),
 ];
+
+/// What the windows of a step of the walk carried, beside what they could.
+pub fn walked(row: &Row) -> Option<Pair> {
+    let name = || format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"));
+    let is_walk = TCP.kind.is_of(row) && row.word("role") == "walk";
+    is_walk.then(|| row.pair(name(), "throughput_bps", allowed(row))).flatten()
+}
 
 pub static WALK: Table = Table {
     caption: |row| sent("Window walk", row.word("sender"), row),

@@ -8,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and, cells, infos,
+    Cell, Column, Info, Kind, Pair, Part, Row, Shown, Steps, Table, Unit, and, cells, infos,
 };
 use fp_model::{Direction, Rate};
 
@@ -119,6 +119,11 @@ pub static CONFIGURATION: Steps<ServiceStep> = Steps {
     },
     columns: COLUMNS,
 };
+
+/// What came of a service through beside what was offered.
+pub fn received(row: &Row) -> Option<Pair> {
+    row.pair(row.word("service").into(), "ir_bps", "offered_l2_bps")
+}
 
 pub static PERFORMANCE: Steps<ServiceStep> = Steps {
     kind: Kind {
