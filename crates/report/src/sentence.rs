@@ -67,7 +67,9 @@ pub(crate) fn of_step(method: &Method, step: &Row) -> Option<String> {
 /// The main reason in a few words; a reason that says nothing beyond the figure says nothing here.
 fn why(reason: Fields<'_>, Found { steps, decided, .. }: &Found<'_>) -> Option<String> {
     let text = match reason.word("code") {
-        "throughput_met" | "policer_as_configured" | "cbs_outside_tolerance" => return None,
+        "throughput_met" | "policer_as_configured" | "cbs_outside_tolerance" | "services_met" => {
+            return None;
+        }
         "throughput_low_retransmissions" => {
             let too_shallow = rfc6349::too_shallow(*decided, steps);
             too_shallow.unwrap_or_else(|| String::from("segments were lost"))
