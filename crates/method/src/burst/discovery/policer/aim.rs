@@ -174,7 +174,10 @@ impl Aim {
         let is_first = self.watched_s == WATCHED_S;
         let uneven = measured.likely().iter().all(|fit| fit.slack > 0.0);
         let rate = measured.rate().width() / if uneven { UNEVEN_WIDTH } else { WIDTH };
-        let vague = rate.max(measured.depth().width() / WIDTH);
+        // No time tells when the first frame left.
+        let (depth, frames_s) = (measured.depth(), measured.rate().estimate);
+        let untold = 2.0 * measured.fates.unsure * frames_s / depth.estimate;
+        let vague = rate.max((depth.width() - untold) / WIDTH);
         let is_vague = vague > 1.0;
         let wanted = (self.watched_s * vague).min(WATCHED_MAX_S);
         self.watched_s = self.watched_s.max(wanted);
