@@ -26,6 +26,8 @@ fn cell(info: &Info, step: Fields<'_>) -> Cell {
         (Value::Array(parts), Unit::Parts(columns)) => {
             Cell::Parts(parts.iter().map(|fields| part(columns, Fields(fields))).collect())
         }
+        // Whoever draws a series reads it from the document: it may have a slot for each tenth of a second of a day.
+        (Value::Array(_), Unit::Series(_)) => Cell::Unknown,
         (Value::Array(values), _) => {
             Cell::List(values.iter().map(|value| one(value, NO_ENDS)).collect())
         }

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Block, BlockCell, BlockFigure, BlockTable } from "../api/types.ts";
 import { Facts, Table } from "./table.tsx";
+import { Banner } from "./words.tsx";
 
 export function Blocks({ blocks }: { blocks: readonly Block[] }): JSX.Element {
   return (
@@ -35,12 +36,10 @@ function Shown({ block }: { block: Block }): JSX.Element {
     );
   }
   if ("verdict" in block) {
-    const { tone, word, sentence } = block.verdict;
     return (
-      <section class={`banner wide tone-${tone}`}>
-        <strong>{word}</strong>
-        <p>{sentence}</p>
-      </section>
+      <div class="wide">
+        <Banner {...block.verdict} />
+      </div>
     );
   }
   if ("heading" in block) {

@@ -17,22 +17,38 @@ export function VerdictMark({ verdict }: { verdict: string }): JSX.Element {
 }
 
 interface BannerProps {
+  tone: Tone;
+  word: string;
+  sentence: string;
+  children?: ComponentChildren;
+}
+
+export function Banner({ tone, word, sentence, children }: BannerProps): JSX.Element {
+  return (
+    <section class={`banner tone-${tone}`} aria-label="Verdict">
+      <strong>
+        <span aria-hidden="true">{MARKS[tone]}</span> {word}
+      </strong>
+      <p>{sentence}</p>
+      {children}
+    </section>
+  );
+}
+
+interface VerdictBannerProps {
   verdict: string;
   /** The verdict with its figure and its main reason; without it, what the verdict means. */
   sentence?: string;
   children?: ComponentChildren;
 }
 
-export function VerdictBanner({ verdict, sentence, children }: BannerProps): JSX.Element {
+export function VerdictBanner({ verdict, sentence, children }: VerdictBannerProps): JSX.Element {
   const { tone, word, sentence: about } = useVerdict(verdict);
+  const shown = sentence?.startsWith(`${word}: `) ? sentence.slice(word.length + 2) : about;
   return (
-    <section class={`banner tone-${tone}`} aria-label="Verdict">
-      <strong>
-        <span aria-hidden="true">{MARKS[tone]}</span> {word}
-      </strong>
-      <p>{sentence?.startsWith(`${word}: `) ? sentence.slice(word.length + 2) : about}</p>
+    <Banner tone={tone} word={word} sentence={shown}>
       {children}
-    </section>
+    </Banner>
   );
 }
 

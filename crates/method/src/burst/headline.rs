@@ -22,7 +22,7 @@ pub(super) fn sentence(found: &Found<'_>) -> Option<String> {
     POLICING.kind.among(found.steps).next().and_then(figure)
 }
 
-/// Of a policer's bucket beside the one that was sold.
+/// The estimated CBS with its interval, beside the one that was sold.
 pub(super) fn figure(step: &Row) -> Option<String> {
     if !POLICING.kind.is_of(step) {
         return None;

@@ -28,7 +28,7 @@ pub(super) fn sentence(found: &Found<'_>) -> Option<String> {
     main_one(found.steps).and_then(figure)
 }
 
-/// Of a flow beside what was sent.
+/// The rate that a flow received beside the one that it sent, and its loss.
 pub(super) fn figure(step: &Row) -> Option<String> {
     if !FLOW.kind.is_of(step) {
         return None;

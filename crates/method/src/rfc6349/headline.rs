@@ -12,7 +12,7 @@ fn is_trial(step: &&Row) -> bool {
     TCP.kind.is_of(step) && step.word("role") == "throughput"
 }
 
-/// Of the first direction that was loaded alone.
+/// The throughput of the first trial with only one direction loaded.
 pub(super) fn headline(steps: &[Row]) -> Option<Headline> {
     let mut alone =
         steps.iter().filter(|step| is_trial(step) && step.word("direction") != "bidirectional");
@@ -40,7 +40,7 @@ fn main_one<'a>(decided: &'a Row, found: &Found<'a>) -> &'a Row {
     first.filter(|_| found.is_met == Some(true)).unwrap_or(decided)
 }
 
-/// Of a trial beside what it is measured by: `download 37.12 ± 0.05 of 40.00 Mbit/s sold`.
+/// The throughput of a trial beside the rate that it is judged by: `download 37.12 ± 0.05 of 40.00 Mbit/s sold`.
 pub(super) fn figure(step: &Row) -> Option<String> {
     TCP.kind.is_of(step).then(|| tcp(step))
 }

@@ -19,7 +19,7 @@ pub(super) fn headline(steps: &[Row]) -> Option<Headline> {
     ))
 }
 
-/// Of a test that failed its first reason counts those that did.
+/// How many services passed; `None` where the test failed, since its first reason counts those that did.
 pub(super) fn sentence(found: &Found<'_>) -> Option<String> {
     let services = PERFORMANCE.kind.among(found.steps);
     let all = services.clone().count();

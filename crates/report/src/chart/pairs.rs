@@ -13,10 +13,10 @@ const HEIGHT: f64 = 160.0;
 /// More bars would be too narrow for their names.
 const PAIRS_MAX: usize = 8;
 const NAME_MAX: usize = 18;
-/// Of the room for a pair this stays free at each side, and half of it from the middle to each bar.
+/// The share of the width of a pair that stays free at each side of it.
 const ASIDE: f64 = 0.14;
 
-/// Of a bar with a word above it.
+/// The axis reaches this multiple of every rate that was reached, so that the word above its bar has room.
 const HEADROOM: f64 = 1.1;
 
 /// A chart of pairs of rates, one for each direction.
@@ -66,15 +66,17 @@ pub(crate) fn figures<'a>(
 
 /// `None` where nothing was possible.
 fn figure(chart: &Pairs, direction: &str, pairs: &[Pair]) -> Option<Figure> {
-    let most =
-        pairs.iter().map(|pair| pair.possible.max(HEADROOM * pair.reached)).fold(0.0, f64::max);
+    let highest = |room: f64| {
+        pairs.iter().map(|pair| pair.possible.max(room * pair.reached)).fold(0.0, f64::max)
+    };
+    let most = highest(1.0);
     if most <= 0.0 {
         return None;
     }
     let (unit, each) = rate_unit(most);
     let panel = Panel {
         across: Scale::new((0.0, pairs.len() as f64), (34.0, HALF - 6.0)),
-        up: Scale::from_zero(most / each, 4, (HEIGHT - 34.0, 26.0)),
+        up: Scale::from_zero(highest(HEADROOM) / each, 4, (HEIGHT - 34.0, 26.0)),
     };
     let mut drawing = Drawing::new(HALF, HEIGHT);
     panel.up_axis(&mut drawing, &format!("{unit} ({})", chart.layer), 4);

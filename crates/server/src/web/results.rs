@@ -211,10 +211,11 @@ pub(super) async fn one(
 /// A result document, with its blocks if they are wanted.
 fn wanted(stored: &Stored, shown: &Shown) -> Value {
     let mut document = part(stored.value(), shown);
-    if shown.blocks != 0 {
-        let page = json!(Page::of(stored));
-        let parts = page.as_object().cloned().unwrap_or_default();
-        document.as_object_mut().into_iter().for_each(|all| all.extend(parts.clone()));
+    if shown.blocks != 0
+        && let (Some(all), Value::Object(parts)) =
+            (document.as_object_mut(), json!(Page::of(stored)))
+    {
+        all.extend(parts);
     }
     document
 }

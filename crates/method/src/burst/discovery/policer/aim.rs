@@ -8,7 +8,6 @@ use super::super::{Burst, Quiet, seconds};
 use super::seen::arrival_spacing;
 use super::{BELOW_THE_LINE, FASTER_LEAST, Measured, PAUSE_MAX, WIDTH};
 use crate::infer::bucket::Fates;
-use crate::infer::departures::unsure;
 
 /// A train is longer by this factor than one that empties a bucket as deep as is expected.
 pub(crate) const EMPTIES: f64 = 1.2;
@@ -162,7 +161,7 @@ impl Aim {
             self.pause_s += 0.5;
             return true;
         }
-        let unsure = measured.seen.bursts.first().map_or(0.0, unsure) * measured.passes.estimate;
+        let unsure = measured.fates.unsure * measured.passes.estimate;
         let slack = measured.likely().iter().map(|fit| fit.slack).reduce(f64::min).unwrap_or(0.0);
         let is_unsure = unsure > SLACK_FRAMES && slack > SLACK_FRAMES;
         self.slower += u32::from(is_unsure);
@@ -173,10 +172,10 @@ impl Aim {
     pub(super) fn watches_longer(&mut self, measured: &Measured) -> bool {
         let is_first = self.watched_s == WATCHED_S;
         let uneven = measured.likely().iter().all(|fit| fit.slack > 0.0);
-        let rate = measured.rate().width() / if uneven { UNEVEN_WIDTH } else { WIDTH };
+        let (rate, depth) = (measured.rate(), measured.depth());
         // No time tells when the first frame left.
-        let (depth, frames_s) = (measured.depth(), measured.rate().estimate);
-        let untold = 2.0 * measured.fates.unsure * frames_s / depth.estimate;
+        let untold = 2.0 * measured.fates.unsure * rate.estimate / depth.estimate;
+        let rate = rate.width() / if uneven { UNEVEN_WIDTH } else { WIDTH };
         let vague = rate.max((depth.width() - untold) / WIDTH);
         let is_vague = vague > 1.0;
         let wanted = (self.watched_s * vague).min(WATCHED_MAX_S);
