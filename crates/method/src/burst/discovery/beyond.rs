@@ -1,23 +1,36 @@
 //! What trains let pass beyond the rate of a bucket: whatever else is on the path, one that has this rate holds
 //! that at least.
 
+use alloc::vec::Vec;
+
 use fp_model::BurstReport;
 
 use super::policer::Measured;
 use super::{Bounds, Charge, Look, arrivals};
 use crate::infer::departures::{departures, unsure};
 
-/// Frames that arrived beyond those that a bucket, full at first, won until then: `frames_s` in a second. A frame
-/// met it later than it left by what its delay exceeds the shortest, at most.
-fn beyond(report: &BurstReport, frames_s: f64) -> f64 {
+/// The least delay of a train's frames, in seconds, by what is known of their departures.
+fn shortest(report: &BurstReport) -> f64 {
     let left = departures(report);
-    let curve = arrivals(report);
-    let left_at = |frame: u32| left.get(frame as usize).copied().unwrap_or(0.0);
-    let shortest =
-        curve.iter().map(|one| one.at - left_at(one.frame)).fold(f64::INFINITY, f64::min);
+    let delays = arrivals(report).into_iter();
+    let delays = delays.filter_map(|one| Some(one.at - left.get(one.frame as usize)?));
+    let least = delays.fold(f64::INFINITY, f64::min);
+    least - report.sent_from.as_secs_f64() - unsure(report)
+}
+
+/// Frames that arrived beyond those that a bucket, full at first, won until then: `frames_s` in a second.
+///
+/// A frame that left `l` after the first one and took `e` to the bucket and `n` behind it met the bucket
+/// `l + e - e0` after the first one did. That is no more than `l` and what its delay `e + n` exceeds
+/// `shortest` of the path, since no path is shorter than the way of the first frame to the bucket, `e0`, and
+/// of this one behind it. Within one train, all may have waited where the first one did not, or the first one alone.
+fn beyond(report: &BurstReport, shortest: f64, frames_s: f64) -> f64 {
+    let left = departures(report);
+    let shortest = shortest + report.sent_from.as_secs_f64();
     let (mut latest, mut most) = (0.0_f64, 0.0_f64);
-    for arrival in &curve {
-        latest = latest.max(left_at(arrival.frame)).max(arrival.at - shortest);
+    for arrival in arrivals(report) {
+        let left_at = left.get(arrival.frame as usize).copied().unwrap_or(0.0);
+        latest = latest.max(left_at).max(arrival.at - shortest);
         most = most.max(f64::from(arrival.count) - frames_s * latest);
     }
     most - frames_s * unsure(report)
@@ -51,9 +64,13 @@ impl Look<'_> {
     fn held_bytes(&self, bytes_s: f64, charge: &Charge) -> f64 {
         let is_known = |bytes: u32| charge.layer.is_some() || bytes == self.search.frame_bytes;
         let held = self.sent.iter().filter(|(bytes, _)| is_known(*bytes));
+        let shortest = held.clone().map(|(bytes, train)| (*bytes, shortest(train)));
+        let shortest: Vec<_> = shortest.collect();
         let held = held.map(|(frame_bytes, report)| {
             let charged = charge.charged(f64::from(*frame_bytes));
-            charged * beyond(report, bytes_s / charged)
+            let alike = shortest.iter().filter(|(bytes, _)| bytes == frame_bytes);
+            let shortest = alike.map(|(_, shortest)| *shortest).fold(f64::INFINITY, f64::min);
+            charged * beyond(report, shortest, bytes_s / charged)
         });
         held.fold(0.0, f64::max)
     }
@@ -61,7 +78,6 @@ impl Look<'_> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
     use core::time::Duration;
 
     use fp_model::ArrivedRun;
@@ -96,30 +112,41 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_passes_beyond_the_rate_is_what_the_bucket_held() {
-        let held = beyond(&through(|_| 1e-3, |_| 2e-3), RATE);
-        assert!((HOLDS - 1.0..=HOLDS).contains(&held), "{held}");
-        assert!(beyond(&through(|_| 1e-3, |_| 2e-3), RATE / 2.0) > HOLDS);
-        assert_eq!(beyond(&BurstReport::default(), RATE), 0.0);
+    /// What a bucket held by one train, and by another that no bucket touched and that waited nowhere.
+    fn held(train: &BurstReport, quiet_s: f64, frames_s: f64) -> f64 {
+        beyond(train, shortest(train).min(quiet_s), frames_s)
     }
 
-    /// Queues in front of the bucket or behind it, and frames that take longer now and then.
+    #[test]
+    fn what_passes_beyond_the_rate_is_what_the_bucket_held() {
+        let train = through(|_| 1e-3, |_| 2e-3);
+        let of_train = held(&train, 3e-3, RATE);
+        assert!((HOLDS - 1.0..=HOLDS).contains(&of_train), "{of_train}");
+        assert!(held(&train, 3e-3, RATE / 2.0) > HOLDS);
+        assert_eq!(held(&BurstReport::default(), 0.0, RATE), 0.0);
+    }
+
+    /// Queues in front of the bucket or behind it, frames that take longer now and then, and a first frame
+    /// for which a host behind the bucket wakes up, while all others wait in front of it.
     #[test]
     fn delays_never_make_it_more() {
-        let delays: [fn(u32) -> f64; 4] = [
+        let delays: [fn(u32) -> f64; 6] = [
             |_| 0.0,
             |frame| 0.3e-3 * f64::from(frame.min(100)),
             |frame| {
                 0.1e-3 * f64::from(frame.min(100)) - 0.05e-3 * f64::from(frame.saturating_sub(100))
             },
             |frame| 0.2e-3 * f64::from(frame * 7 % 11) / 11.0,
+            |frame| if frame == 0 { 5e-3 } else { 0.0 },
+            |frame| 5e-3 * f64::from(frame.min(1)),
         ];
         let pairs: Vec<_> =
             delays.iter().flat_map(|one| delays.map(|other| (*one, other))).collect();
         for (place, (in_front, behind)) in pairs.into_iter().enumerate() {
-            let held = beyond(&through(in_front, behind), RATE);
+            let held = held(&through(in_front, behind), 0.0, RATE);
             assert!(held <= HOLDS, "{place}: {held}");
         }
+        let by_itself = through(delays[5], delays[4]);
+        assert!(held(&by_itself, f64::INFINITY, RATE) > HOLDS);
     }
 }
