@@ -19,12 +19,24 @@ pub struct Method {
     pub title: &'static str,
     /// The kinds of its steps, in the order in which a document shows them.
     pub kinds: &'static [&'static Kind],
+    /// What one has to know to read any of its documents; empty where there is nothing.
+    pub note: &'static str,
+    /// Which steps of a run a document shows that has room for as many alike as the number says.
+    pub shown: fn(&[Row], usize) -> Shown,
     /// The figure that stands for a run in a list; `None` where it found no such figure.
     pub headline: fn(&[Row]) -> Option<Headline>,
     /// The figure in the sentence of its verdict; `None` where the main reason says all.
     pub sentence: fn(&Found<'_>) -> Option<String>,
     /// That of a step beside what it is measured by; `None` where that is said in other words.
     pub figure: fn(&Row) -> Option<String>,
+}
+
+/// Whether a document shows a step.
+pub type Shown = fn(&Row) -> bool;
+
+/// All steps are shown.
+pub(crate) fn every(_: &[Row], _: usize) -> Shown {
+    |_| true
 }
 
 /// What a run found and what it came to.

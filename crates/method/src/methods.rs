@@ -2,7 +2,7 @@
 
 use fp_model::figure::Kind;
 
-pub use crate::definition::{Definition, Found, Method, Ran};
+pub use crate::definition::{Definition, Found, Method, Ran, Shown};
 use crate::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 
 /// All of them, in the order in which they are listed.
@@ -50,7 +50,7 @@ mod tests {
     use alloc::string::String;
     use alloc::vec::Vec;
 
-    use fp_model::figure::{Shown, Unit};
+    use fp_model::figure::{Block, Shown, Unit};
 
     use super::*;
 
@@ -83,7 +83,11 @@ mod tests {
     fn tables_show_fields_of_their_kind_or_of_rows_inside_of_it() {
         for kind in kinds() {
             let fields: Vec<String> = kind.fields().collect();
-            for shown in kind.tables.iter().flat_map(|table| table.columns) {
+            let tables = kind.blocks.iter().filter_map(|block| match block {
+                Block::Table(table) => Some(table.columns),
+                Block::Chart(_) => None,
+            });
+            for shown in tables.flatten() {
                 if let Shown::Field(field) | Shown::As(field, _) = shown {
                     let is_it = |path: &String| path.rsplit('.').next() == Some(*field);
                     assert!(fields.iter().any(is_it), "{field} of {}", kind.name);

@@ -16,6 +16,7 @@ use crate::tester::reports;
 
 mod steps;
 
+pub(crate) use steps::rtt_us;
 pub use steps::{BASELINE_RTT, PATH_MTU};
 
 /// Small enough for any path, large enough for every header.

@@ -13,11 +13,13 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::{Dscp, Rate};
 
+mod chart;
 mod headline;
 mod row;
-mod series;
+pub mod series;
 mod shown;
 
+pub use chart::{Active, Chart, Course, Curves, Drawn, Estimates, Followed, Pairs, Reached};
 pub use headline::Headline;
 pub use row::{Pair, Part, Row, cells, unknown};
 pub use series::{CONNECTIONS_SLOT, SLOT, Series, connections_slot, slot};
@@ -398,7 +400,14 @@ pub struct Kind {
     pub main: &'static [&'static str],
     /// What was found in words, each under its name; nothing of what stands in a table.
     pub facts: fn(&Row) -> Vec<(&'static str, String)>,
-    pub tables: &'static [&'static Table],
+    pub blocks: &'static [Block],
+}
+
+/// What a document shows of the steps of a kind.
+#[derive(Clone, Copy, Debug)]
+pub enum Block {
+    Table(&'static Table),
+    Chart(Chart),
 }
 
 /// A table of steps of a kind.

@@ -1,27 +1,17 @@
 //! Steps as tables of a document, by what their kinds say of them.
 
 use fp_method::verdict::Status;
-use fp_model::figure::{self, Kind, Row, Shown, Unit};
+use fp_model::figure::{self, Row, Shown, Unit};
 
 use crate::document::{Cell, Column, Side, Table, Tone};
-use crate::read;
 use crate::stored::fields::Fields;
 use crate::text::mark;
 
-/// A step with what its columns have.
-pub(crate) type ReadStep<'a> = (Fields<'a>, Row);
+/// A step of a document, with what its columns have.
+pub(crate) type ReadStep<'a> = (Fields<'a>, &'a Row);
 
-/// The steps of a kind.
-pub(crate) fn read_steps<'a>(kind: &Kind, steps: &[Fields<'a>]) -> Vec<ReadStep<'a>> {
-    let of_kind = steps.iter().filter(|step| step.word("name") == kind.name);
-    of_kind.filter_map(|step| Some((*step, read::row(*step)?))).collect()
-}
-
-/// One for each caption, with the step of each row.
-pub(crate) fn tables<'a>(
-    table: &figure::Table,
-    steps: &[ReadStep<'a>],
-) -> Vec<(Table, Vec<Fields<'a>>)> {
+/// One for each caption.
+pub(crate) fn tables(table: &figure::Table, steps: &[ReadStep<'_>]) -> Vec<Table> {
     let mut tables: Vec<(Table, Vec<Fields<'_>>)> = Vec::new();
     for (step, whole) in steps {
         let rows = (table.rows)(whole);
@@ -39,13 +29,13 @@ pub(crate) fn tables<'a>(
         let steps = std::iter::once(Some(*step)).chain(std::iter::repeat(None));
         for (row, judged) in rows.iter().zip(steps) {
             begun.rows.push(table.columns.iter().map(|shown| cell(shown, row, judged)).collect());
-            of.push(*step);
         }
+        of.push(*step);
     }
     if let Some(place) = table.columns.iter().position(|shown| matches!(shown, Shown::Result)) {
         tables.iter_mut().for_each(|(table, steps)| leave_out_unasked(table, place, steps));
     }
-    tables
+    tables.into_iter().map(|(table, _)| table).collect()
 }
 
 /// The column of results at this place where nothing was asked of any step.

@@ -26,7 +26,7 @@ use fp_model::{
     Testbed, Timing, Trial,
 };
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 pub use crate::path::PathMtu;
 use crate::path::{self, Packets, settle};
 use crate::sanity::SanityChecked;
@@ -64,6 +64,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &CBS.kind,
             &POLICING.kind,
         ],
+        note: "",
+        shown: every,
         headline: headline::headline,
         sentence: headline::sentence,
         figure: headline::figure,

@@ -36,6 +36,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "flow",
         title: "Traffic measurement",
         kinds: &[&crate::path::PATH_MTU.kind, &FLOW.kind, &PROFILE.kind],
+        note: "",
+        shown: steps::shown,
         headline: headline::headline,
         sentence: headline::sentence,
         figure: headline::figure,

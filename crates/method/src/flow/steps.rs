@@ -6,7 +6,7 @@ mod tables;
 
 use fp_model::figure::Row;
 
-pub(super) use flow::Arrived;
+pub(super) use flow::{Arrived, shown};
 pub use flow::{Carried, Connection, FLOW, FlowStep, Part, RateByLayer, Transport};
 pub use profile::{Interval, Limit, PROFILE, ProfileStep};
 

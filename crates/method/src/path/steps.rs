@@ -16,7 +16,7 @@ pub static PATH_MTU: Steps<PathMtu> = Steps {
         main: &["mtu_bytes"],
         columns: &and::<_, _, 1, 6>(&infos(MTU), &[Info::new("family", "family", Unit::Word)]),
         facts: |row| alloc::vec![("path MTU", path_mtu(row))],
-        tables: &[],
+        blocks: &[],
     },
     columns: MTU,
 };
@@ -57,7 +57,7 @@ pub static BASELINE_RTT: Steps<BaselineRtt> = Steps {
         main: &["rtt_min_ms"],
         columns: &and::<_, _, 1, 9>(&infos(RTT), &[Info::new("service", "service", Unit::Word)]),
         facts: |row| alloc::vec![("baseline RTT", baseline_rtt(row))],
-        tables: &[],
+        blocks: &[],
     },
     columns: RTT,
 };
@@ -80,6 +80,12 @@ const RTT: &[Column<BaselineRtt>; 8] = &[
     Info::new("answered", "probes answered", Unit::Count).of(|baseline| baseline.answered.into()),
     Info::new("probed_by", "probed by", Unit::Word).of(|baseline| probed_by(baseline.by)),
 ];
+
+/// What a run found of the RTT without load at least, in microseconds.
+pub(crate) fn rtt_us(steps: &[Row]) -> Option<f64> {
+    let found = BASELINE_RTT.kind.among(steps).next()?;
+    Some(1e3 * found.number("rtt_min_ms")?.value)
+}
 
 fn baseline_rtt(row: &Row) -> String {
     let probes = if is_by_tcp(row) { "TCP handshakes" } else { "probes" };

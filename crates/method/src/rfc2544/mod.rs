@@ -23,7 +23,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Observation, Testbed, Trial};
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 pub use crate::mlr::{Goal, GoalResult};
 use crate::path::{self, Packets};
 use crate::sanity::SanityChecked;
@@ -60,6 +60,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &BACK_TO_BACK.kind,
             &RECOVERY.kind,
         ],
+        note: APPLICABILITY,
+        shown: every,
         headline: headline::headline,
         sentence: |found| headline::headline(found.steps).map(|one| one.named()),
         figure: |_| None,

@@ -17,7 +17,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, Direction, Observation, Testbed, Trial};
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets, settle};
 pub use crate::path::{BaselineRtt, PathMtu};
@@ -27,8 +27,7 @@ pub use headline::{path_has, too_shallow};
 pub use plan::{Plan, Senders, Thresholds, Windows};
 pub use steady::Settled;
 pub use steps::{
-    BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, METRICS, Report, Role, Source, Step,
-    TCP, THROUGHPUT, TcpStep, WALK, walked,
+    BOTTLENECK, Bottleneck, Connection, Judged, LimitKind, Report, Role, Source, Step, TCP, TcpStep,
 };
 
 pub static METHOD: Definition<Plan, Step> = Definition {
@@ -37,6 +36,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "test",
         title: "TCP throughput test (RFC 6349)",
         kinds: &[&path::PATH_MTU.kind, &path::BASELINE_RTT.kind, &BOTTLENECK.kind, &TCP.kind],
+        note: "",
+        shown: every,
         headline: headline::headline,
         sentence: headline::sentence,
         figure: headline::figure,

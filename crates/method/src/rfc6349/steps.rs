@@ -6,7 +6,7 @@ mod tcp;
 use fp_model::figure::Row;
 
 pub use bottleneck::{BOTTLENECK, Bottleneck, LimitKind, Source};
-pub use tcp::{Connection, Judged, METRICS, Role, TCP, THROUGHPUT, TcpStep, WALK, walked};
+pub use tcp::{Connection, Judged, Role, TCP, TcpStep};
 
 use crate::path::{BASELINE_RTT, BaselineRtt, PATH_MTU, PathMtu};
 use crate::verdict;

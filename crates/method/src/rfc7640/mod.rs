@@ -19,7 +19,7 @@ use core::time::Duration;
 
 use fp_model::{Abort, BurstsReport, Observation, Testbed, Trial};
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 use crate::infer::offers::{Counts, Offers};
 use crate::path::{self, Packets};
 use crate::sanity::SanityChecked;
@@ -48,6 +48,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
             &SHAPER.kind,
             &CAPACITY.kind,
         ],
+        note: "",
+        shown: every,
         headline: headline::headline,
         sentence: |found| headline::headline(found.steps).map(|one| one.named()),
         figure: |_| None,

@@ -22,7 +22,7 @@ pub use limit::{Cause, Limit};
 pub use plan::{Criteria, Plan, PlanError};
 pub use steps::{Report, STRESS, Step, StressStep};
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 use crate::sanity::SanityChecked;
 use crate::tester::mismatch;
 
@@ -32,6 +32,8 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         command: "stress",
         title: "Connection load test",
         kinds: &[&STRESS.kind],
+        note: "",
+        shown: every,
         headline: headline::headline,
         sentence: headline::sentence,
         figure: |_| None,

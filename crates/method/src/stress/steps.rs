@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use fp_model::figure::{
-    Better, CONNECTIONS_SLOT, Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and,
-    infos,
+    Active, Better, Block, CONNECTIONS_SLOT, Cell, Chart, Column, Info, Kind, Part, Row, Shown,
+    Steps, Table, Unit, and, infos,
 };
 use fp_model::{
     ConnectionsReport, Direction, FailedConnections, Family, FirstFailure, HeldConnections, Rate,
@@ -68,7 +68,7 @@ pub static STRESS: Steps<StressStep> = Steps {
         main: &["connections_peak"],
         columns: &infos(COLUMNS),
         facts,
-        tables: &[&TIMES],
+        blocks: &[Block::Chart(Chart::Active(ACTIVE)), Block::Table(&TIMES)],
     },
     columns: COLUMNS,
 };
@@ -313,6 +313,8 @@ fn counted(part: &Part, fields: &[&str]) -> Vec<String> {
 
 static NAMED: &[Info] =
     &and::<_, _, 9, 10>(&[Info::new("time", "time", Unit::Word)], &infos(TIME_OF));
+
+const ACTIVE: Active = Active { caption: "Active connections", target: "connections_target" };
 
 static TIMES: Table = Table {
     caption: |_| "Times".into(),

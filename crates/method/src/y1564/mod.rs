@@ -37,10 +37,10 @@ pub use rates::{Profile, eir_step_passes, policing_rate, step_load};
 pub use shortfall::Shortfall;
 pub use steps::{
     CONFIGURATION, Figures, Ftd, IrSpan, Measured, Offered, PERFORMANCE, Report, ServiceStep, Step,
-    TcpFigures, received,
+    TcpFigures,
 };
 
-use crate::definition::{Definition, Method};
+use crate::definition::{Definition, Method, every};
 use crate::path::{BASELINE_RTT, BaselineRtt, UNKNOWN_RTT};
 use crate::sanity::SanityChecked;
 use crate::tester::{observed, repeated, reports};
@@ -52,7 +52,9 @@ pub static METHOD: Definition<Plan, Step> = Definition {
         name: "y1564",
         command: "y1564",
         title: "Service activation test (in the style of ITU-T Y.1564)",
-        kinds: &[&BASELINE_RTT.kind, &CONFIGURATION.kind, &PERFORMANCE.kind],
+        kinds: &[&BASELINE_RTT.kind, &PERFORMANCE.kind, &CONFIGURATION.kind],
+        note: "",
+        shown: every,
         headline: headline::headline,
         sentence: headline::sentence,
         figure: |_| None,

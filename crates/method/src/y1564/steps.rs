@@ -10,7 +10,7 @@ use fp_model::figure::Row;
 
 pub use frames::{Figures, Ftd, IrSpan};
 pub(super) use service::Tester;
-pub use service::{CONFIGURATION, Measured, Offered, PERFORMANCE, ServiceStep, received};
+pub use service::{CONFIGURATION, Measured, Offered, PERFORMANCE, ServiceStep};
 pub use tcp::TcpFigures;
 
 use crate::path::{BASELINE_RTT, BaselineRtt};

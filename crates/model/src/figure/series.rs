@@ -13,14 +13,15 @@ pub enum Series {
     Connections(Vec<ConnectionsSample>),
 }
 
-const T: Info = Info::new("t_s", "begins at", Unit::Seconds);
-const DT: Info = Info::new("dt_s", "lasts", Unit::Seconds);
-const SENT: Info = Info::new("sent_bytes", "sent", Unit::Bytes);
-const RECEIVED: Info = Info::new("received_bytes", "received", Unit::Bytes);
-const RETRANSMITTED: Info = Info::new("retransmitted_bytes", "retransmitted", Unit::Bytes);
-const RTT: Info = Info::new("rtt_us", "RTT", Unit::Microseconds);
+pub const T: Info = Info::new("t_s", "begins at", Unit::Seconds);
+pub const DT: Info = Info::new("dt_s", "lasts", Unit::Seconds);
+pub const SENT: Info = Info::new("sent_bytes", "sent", Unit::Bytes);
+pub const RECEIVED: Info = Info::new("received_bytes", "received", Unit::Bytes);
+pub const RETRANSMITTED: Info = Info::new("retransmitted_bytes", "retransmitted", Unit::Bytes);
+pub const RTT: Info = Info::new("rtt_us", "RTT", Unit::Microseconds);
 const CWND: Info = Info::new("cwnd_bytes", "congestion window", Unit::Bytes);
-const IN_USE: Info = Info::new("active_connections", "connections in use", Unit::Count);
+pub const IN_USE: Info = Info::new("active_connections", "connections in use", Unit::Count);
+pub const ACTIVE: Info = Info::new("active", "active", Unit::Count);
 
 /// The columns of a slot of a flow.
 pub static SLOT: &[Info] = &infos(FLOW);
@@ -50,7 +51,7 @@ const CONNECTIONS: &[Column<ConnectionsSample>; 16] = &[
     RTT.of(|_| Cell::Unknown),
     CWND.of(|_| Cell::Unknown),
     IN_USE.of(|slot| slot.active.into()),
-    Info::new("active", "active", Unit::Count).of(|slot| slot.active.into()),
+    ACTIVE.of(|slot| slot.active.into()),
     Info::new("attempted", "asked for", Unit::Count).of(|slot| slot.attempted.into()),
     Info::new("established", "established", Unit::Count).of(|slot| slot.established.into()),
     Info::new("closed", "closed", Unit::Count).of(|slot| slot.closed.into()),

@@ -3,21 +3,18 @@
 use crate::document::{Block, Cell, Table, columns};
 use crate::stored::fields::Fields;
 
-pub(super) fn blocks(steps: &[Fields<'_>]) -> Vec<Block> {
-    let table = |step: &Fields<'_>| {
-        let fields = step.0.as_object().into_iter().flatten();
-        let simple = fields
-            .filter(|(name, value)| *name != "name" && !value.is_array() && !value.is_object());
-        let row = |(name, value): (&String, &serde_json::Value)| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            vec![Cell::new(name.replace('_', " ")), Cell::new(text)]
-        };
-        Block::Table(Table {
-            caption: step.word("name").replace('_', " "),
-            columns: columns(&["figure", ">value"]),
-            rows: simple.map(row).collect(),
-            note: None,
-        })
+pub(super) fn table(step: Fields<'_>) -> Block {
+    let fields = step.0.as_object().into_iter().flatten();
+    let simple =
+        fields.filter(|(name, value)| *name != "name" && !value.is_array() && !value.is_object());
+    let row = |(name, value): (&String, &serde_json::Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        vec![Cell::new(name.replace('_', " ")), Cell::new(text)]
     };
-    steps.iter().map(table).collect()
+    Block::Table(Table {
+        caption: step.word("name").replace('_', " "),
+        columns: columns(&["figure", ">value"]),
+        rows: simple.map(row).collect(),
+        note: None,
+    })
 }

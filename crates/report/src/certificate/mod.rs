@@ -1,35 +1,33 @@
 //! The certificate of a run: who measured what where, what was asked and found, how it was measured,
 //! what speaks against it, and by what it can be proven.
 
-mod burst;
-mod flow;
+mod facts;
 mod generic;
 mod head;
 mod how;
-mod path;
 mod plan_facts;
-mod rfc2544;
-mod rfc6349;
-mod rfc7640;
-mod stress;
-mod y1564;
 
 pub(crate) use head::banner;
 
 use fp_method::methods::Method;
-use fp_model::figure::Kind;
+use fp_model::figure::{self, Row};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Labels;
-use crate::build;
+use crate::build::{self, ReadStep};
+use crate::chart::{self, Run};
 use crate::directions;
-use crate::document::{Block, Cell, Document, Fact, Figure, Table, columns};
+use crate::document::{Block, Cell, Document, Fact, Table, columns};
+use crate::read;
 use crate::reasons;
 use crate::sentence::sentence;
 use crate::stored::Stored;
 use crate::stored::fields::Fields;
 use crate::text::happened;
+
+/// With more flows only classes and sums are shown.
+const ROWS_MAX: usize = 64;
 
 /// The certificate of a stored result. `labels` stand before those of the result.
 pub fn certificate(result: &Stored, labels: &Labels) -> Document {
@@ -116,22 +114,35 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
 
 /// The same without what became of each direction and what happened meanwhile.
 pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
-    let steps: Vec<Fields<'_>> = Fields(result).each("steps").collect();
-    let mut blocks = Vec::new();
-    let facts = path::facts(&steps);
-    if !facts.is_empty() {
-        blocks.push(Block::Facts(facts));
+    let result = Fields(result);
+    let read = result.each("steps").filter_map(|fields| Some((fields, read::row(fields)?)));
+    let (fields, rows): (Vec<Fields<'_>>, Vec<Row>) = read.unzip();
+    let facts = facts::of(&rows);
+    let mut blocks = Vec::from_iter((!facts.is_empty()).then_some(Block::Facts(facts)));
+    let Some(method) = Method::named(method) else {
+        blocks.extend(result.each("steps").map(generic::table));
+        return blocks;
+    };
+    blocks.extend((!method.note.is_empty()).then(|| Block::Text(method.note.to_owned())));
+    let is_shown = (method.shown)(&rows, ROWS_MAX);
+    let shown = fields.into_iter().zip(&rows).filter(|(_, row)| is_shown(row));
+    let shown: Vec<ReadStep<'_>> = shown.collect();
+    let run = Run { rows: &rows, plan: result.inside("plan") };
+    for kind in method.kinds {
+        let steps = shown.iter().copied().filter(|(_, row)| kind.is_of(row));
+        let steps: Vec<ReadStep<'_>> = steps.collect();
+        for block in kind.blocks {
+            match block {
+                figure::Block::Table(table) => {
+                    blocks.extend(build::tables(table, &steps).into_iter().map(Block::Table));
+                }
+                figure::Block::Chart(chart) => {
+                    let figures = chart::figures(chart, &steps, &run);
+                    blocks.extend((!figures.is_empty()).then_some(Block::Figures(figures)));
+                }
+            }
+        }
     }
-    blocks.extend(match method {
-        "rfc6349" => rfc6349::blocks(&steps),
-        "flow" => flow::blocks(&steps),
-        "rfc2544" => rfc2544::blocks(&steps),
-        "y1564" => y1564::blocks(&steps),
-        "burst" => burst::blocks(&steps, Fields(&result["plan"])),
-        "rfc7640" => rfc7640::blocks(&steps),
-        "stress" => stress::blocks(&steps),
-        _ => generic::blocks(&steps),
-    });
     blocks
 }
 
@@ -174,23 +185,6 @@ fn directions(result: &Value) -> Vec<Fact> {
         Fact::new(name, format!("{status}: {count}{beside}"))
     };
     directions::of(result).into_iter().map(fact).collect()
-}
-
-/// The tables of a kind.
-fn of_kind(kind: &Kind, steps: &[Fields<'_>]) -> Vec<Block> {
-    let steps = build::read_steps(kind, steps);
-    let tables = kind.tables.iter().flat_map(|table| build::tables(table, &steps));
-    tables.map(|(table, _)| Block::Table(table)).collect()
-}
-
-/// Drawings beside each other, unless there are none.
-fn drawn(figures: Vec<Figure>) -> Option<Block> {
-    (!figures.is_empty()).then_some(Block::Figures(figures))
-}
-
-/// The steps of a name.
-fn named<'a>(steps: &[Fields<'a>], name: &str) -> Vec<Fields<'a>> {
-    steps.iter().copied().filter(|step| step.word("name") == name).collect()
 }
 
 /// A table, unless it would have no rows.

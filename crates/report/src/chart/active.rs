@@ -1,8 +1,12 @@
 //! How many connections were active over time, against the number that was asked for.
 
+use fp_model::figure::Active;
+use fp_model::figure::series::{self, DT, T};
+
 use super::plain::{Axes, Bar, COLUMNS, bars};
 use super::scale::Scale;
 use super::{Key, Panel, WHOLE, legend};
+use crate::build::ReadStep;
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen};
 use crate::stored::fields::Fields;
@@ -16,11 +20,11 @@ const TARGET: Pen = Pen { ink: Ink::Grey, width: 0.9, dash: Dash::Dashed };
 const POINTS_MAX: usize = 320;
 
 /// `None` of a step without a series, and where no connection was ever active.
-pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
+pub(super) fn figure(chart: &Active, (step, row): ReadStep<'_>) -> Option<Figure> {
     let points = points(step);
     let until_s = points.last()?.0;
     let highest = points.iter().map(|(_, active)| *active).fold(0.0, f64::max);
-    let target = step.number("connections_target").unwrap_or_default();
+    let target = row.number(chart.target).map_or(0.0, |target| target.value);
     let (unit, each) = unit(highest.max(target));
     let mut drawing = Drawing::new(WHOLE, HEIGHT);
     let up = Scale::from_zero(highest.max(target) / each, 4, (HEIGHT - 30.0, 22.0));
@@ -38,10 +42,11 @@ pub(crate) fn figure(step: Fields<'_>) -> Option<Figure> {
     let plain = plain(&points, highest.max(target));
     let [highest, target] = [highest, target].map(|count| grouped(count as u64));
     Some(Figure {
-        caption: String::from("Active connections"),
         alternative: format!(
-            "Active connections over {until_s:.1} s: {highest} at most, {target} asked for."
+            "{} over {until_s:.1} s: {highest} at most, {target} asked for.",
+            chart.caption
         ),
+        caption: chart.caption.to_owned(),
         drawing,
         is_wide: true,
         plain,
@@ -73,8 +78,8 @@ fn points(step: Fields<'_>) -> Vec<(f64, f64)> {
     let slots: Vec<(f64, f64)> = step
         .each("series")
         .filter_map(|slot| {
-            let until_s = slot.number("t_s")? + slot.number("dt_s")?;
-            Some((until_s, slot.number("active")?))
+            let until_s = slot.number(T.field)? + slot.number(DT.field)?;
+            Some((until_s, slot.number(series::ACTIVE.field)?))
         })
         .collect();
     let shown = slots.iter().rposition(|(_, active)| *active > 0.0).map_or(0, |last| last + 2);
@@ -98,11 +103,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::read;
 
     fn step(active: &[u64]) -> Value {
         let slot = |(place, active): (usize, &u64)| json!({"t_s": place as f64, "dt_s": 1.0, "active": active});
         let series: Vec<Value> = active.iter().enumerate().map(slot).collect();
-        json!({"connections_target": 1000, "series": series})
+        json!({"name": "stress", "connections_target": 1000, "series": series})
+    }
+
+    fn drawn(step: &Value) -> Option<Figure> {
+        let chart = Active { caption: "Active connections", target: "connections_target" };
+        figure(&chart, (Fields(step), &read::row(Fields(step)).unwrap()))
     }
 
     #[test]
@@ -110,7 +121,7 @@ mod tests {
         let step = step(&[500, 1000, 400, 0, 0, 0]);
         let found = points(Fields(&step));
         assert_eq!(found, [(0.0, 0.0), (1.0, 500.0), (2.0, 1000.0), (3.0, 400.0), (4.0, 0.0)]);
-        let figure = figure(Fields(&step)).unwrap();
+        let figure = drawn(&step).unwrap();
         assert!(figure.alternative.contains("1,000 at most, 1,000 asked for"));
         assert!(figure.alternative.contains("4.0 s"));
     }
@@ -124,7 +135,7 @@ mod tests {
 
     #[test]
     fn where_nothing_was_active_there_is_no_line() {
-        assert!(figure(Fields(&json!({}))).is_none());
-        assert!(figure(Fields(&step(&[0, 0]))).is_none());
+        assert!(drawn(&json!({"name": "stress"})).is_none());
+        assert!(drawn(&step(&[0, 0])).is_none());
     }
 }

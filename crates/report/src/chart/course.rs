@@ -1,9 +1,12 @@
 //! The course of a transfer: throughput, what was retransmitted, the RTT and the connections in use,
 //! below each other over one axis of time.
 
+use fp_model::figure::{Course, Drawn, Row};
+
 use super::scale::Scale;
 use super::slots::{self, Slot};
-use super::{Key, Panel, WHOLE, legend, rate_unit};
+use super::{HALF, Key, Panel, WHOLE, legend, rate_unit};
+use crate::build::ReadStep;
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen, Point};
 use crate::stored::fields::Fields;
@@ -12,19 +15,43 @@ const LEFT: f64 = 34.0;
 const MEASURED: Pen = Pen::new(Ink::Blue, 1.2);
 const WANTED: Pen = Pen { ink: Ink::Grey, width: 0.9, dash: Dash::Dashed };
 
+const FIGURES_MAX: usize = 6;
+
 /// What the figures are compared with, where that is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) ideal_bps: Option<f64>,
-    pub(crate) baseline_us: Option<f64>,
+struct Asked {
+    /// In bits per second, with the words for it.
+    ideal: Option<(f64, &'static str)>,
+    baseline_us: Option<f64>,
+    layer: &'static str,
 }
 
-/// `None` of a step without a series, which is one of payload.
-pub(crate) fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Figure> {
+impl Asked {
+    /// The highest rate that is drawn.
+    fn highest(&self, slots: &[Slot]) -> f64 {
+        most(slots, |slot| slot.bps).max(self.ideal.map_or(0.0, |(ideal, _)| ideal))
+    }
+}
+
+/// One for each step whose course is drawn; one alone has the whole width.
+pub(super) fn figures(chart: &Course, steps: &[ReadStep<'_>], run: &[Row]) -> Vec<Figure> {
+    let drawn: Vec<(String, &ReadStep<'_>)> =
+        steps.iter().filter_map(|step| Some(((chart.name)(step.1)?, step))).collect();
+    let width = if drawn.len() == 1 { WHOLE } else { HALF };
+    let baseline_us = (chart.baseline_us)(run);
+    let figure = |(name, (fields, row)): (String, &ReadStep<'_>)| {
+        let ideal = |ideal: Drawn| Some((row.number(ideal.field)?.value, ideal.words));
+        let asked = Asked { ideal: chart.ideal.and_then(ideal), baseline_us, layer: chart.layer };
+        figure(&name, *fields, &asked, width)
+    };
+    drawn.into_iter().take(FIGURES_MAX).filter_map(figure).collect()
+}
+
+/// `None` of a step without a series.
+fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Figure> {
     let slots = slots::of(step);
     let until_s = slots.last()?.until_s();
     let has_rtt = slots.iter().any(|slot| slot.rtt_us.is_some());
-    let is_tcp = step.word("transport") != "udp" && has_rtt;
+    let is_tcp = has_rtt;
     // A single one is in use from beginning to end.
     let has_several = most(&slots, |slot| slot.active.unwrap_or_default()) > 1.0;
     let height = match (is_tcp, has_several) {
@@ -60,21 +87,20 @@ fn most(slots: &[Slot], of: impl Fn(&Slot) -> f64) -> f64 {
 }
 
 fn throughput_scale(slots: &[Slot], asked: &Asked, places: (f64, f64)) -> Scale {
-    let most = most(slots, |slot| slot.bps).max(asked.ideal_bps.unwrap_or_default());
+    let most = asked.highest(slots);
     let (_, each) = rate_unit(most);
     Scale::from_zero(most / each, 4, places)
 }
 
 fn throughput(drawing: &mut Drawing, panel: &Panel, slots: &[Slot], asked: &Asked) {
-    let highest = most(slots, |slot| slot.bps).max(asked.ideal_bps.unwrap_or_default());
-    let (unit, each) = rate_unit(highest);
-    panel.up_axis(drawing, &format!("{unit} (l4)"), 4);
+    let (unit, each) = rate_unit(asked.highest(slots));
+    panel.up_axis(drawing, &format!("{unit} ({})", asked.layer), 4);
     panel.foot_line(drawing);
     let mut keys = vec![(Key::Line(MEASURED), "throughput")];
-    if let Some(ideal) = asked.ideal_bps {
+    if let Some((ideal, words)) = asked.ideal {
         let ends = [panel.left(), panel.right()].map(|across| (across, panel.up.at(ideal / each)));
         drawing.line(ends.to_vec(), WANTED);
-        keys.push((Key::Line(WANTED), "ideal"));
+        keys.push((Key::Line(WANTED), words));
     }
     drawing.line(stairs(panel, slots, |slot| Some(slot.bps / each)).concat(), MEASURED);
     legend(drawing, (panel.right(), panel.top() - 6.0), &keys);

@@ -1,17 +1,22 @@
 //! Charts of figures that results have in series: scales, axes and legends that all of them share.
 
-pub(crate) mod active;
-pub(crate) mod buckets;
-pub(crate) mod course;
+mod active;
+mod course;
+mod estimates;
+mod followed;
 pub(crate) mod overlay;
-pub(crate) mod pairs;
+mod pairs;
 mod plain;
-pub(crate) mod profile;
-pub(crate) mod rates;
+mod rates;
 pub(crate) mod scale;
 pub(crate) mod slots;
 
+use fp_model::figure::{Chart, Row};
+
+use crate::build::ReadStep;
+use crate::document::Figure;
 use crate::document::draw::{Anchor, Drawing, Ink, Pen, Point};
+use crate::stored::fields::Fields;
 use scale::Scale;
 
 /// Two charts stand beside each other on a page, one takes all of its width; in points.
@@ -22,6 +27,38 @@ pub(crate) const WHOLE: f64 = 515.0;
 pub(crate) const WORDS: f64 = 7.5;
 /// What a letter of that size is wide, on average.
 const LETTER: f64 = WORDS * 0.54;
+
+/// The run whose steps are drawn.
+pub(crate) struct Run<'a> {
+    pub(crate) rows: &'a [Row],
+    pub(crate) plan: Fields<'a>,
+}
+
+/// The drawings of the steps of a kind.
+pub(crate) fn figures(chart: &Chart, steps: &[ReadStep<'_>], run: &Run<'_>) -> Vec<Figure> {
+    let rows = || steps.iter().map(|(_, row)| *row);
+    let by_direction = |figure: &dyn Fn(&str, &[&Row]) -> Option<Figure>| {
+        let of = |direction| {
+            let mine: Vec<&Row> = rows().filter(|row| row.direction() == direction).collect();
+            figure(direction, &mine)
+        };
+        ["download", "upload", "bidirectional"].into_iter().filter_map(of).collect()
+    };
+    match chart {
+        Chart::Pairs(chart) => by_direction(&|way, rows| pairs::figure(chart, way, rows)),
+        Chart::Reached(chart) => by_direction(&|way, rows| rates::reached(chart, way, rows)),
+        Chart::Curves(chart) => by_direction(&|way, rows| rates::curves(chart, way, rows)),
+        Chart::Estimates(chart) => {
+            let percent = run.plan.number(chart.tolerance).unwrap_or(0.0);
+            by_direction(&|way, rows| estimates::figure(chart, way, rows, percent))
+        }
+        Chart::Course(chart) => course::figures(chart, steps, run.rows),
+        Chart::Followed(chart) => rows().filter_map(|row| followed::figure(chart, row)).collect(),
+        Chart::Active(chart) => {
+            steps.iter().filter_map(|step| active::figure(chart, *step)).collect()
+        }
+    }
+}
 
 /// The part of a drawing in which a figure is drawn over another.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,13 @@
 //! The course of a transfer in two runs, over each other.
 
+use fp_model::figure::{Block, Chart};
+
 use super::scale::Scale;
 use super::slots::{self, Slot};
 use super::{HALF, Key, Panel, legend, rate_unit};
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen};
+use crate::read;
 use crate::stored::fields::Fields;
 
 const HEIGHT: f64 = 134.0;
@@ -14,14 +17,11 @@ const FIGURES_MAX: usize = 6;
 
 /// Of the trials and sums that both results have.
 pub(crate) fn figures(first: Fields<'_>, second: Fields<'_>) -> Vec<Figure> {
-    let before: Vec<(String, Fields<'_>)> = courses(first);
+    let before = courses(first);
     let mut figures = Vec::new();
-    for (name, step) in courses(second) {
-        let Some((_, other)) = before.iter().find(|(known, _)| *known == name) else { continue };
-        // Those of a service are of frames, all others of payload.
-        let layer = if step.word("name") == "y1564_performance" { "l2" } else { "l4" };
-        let figure = figure(&name, layer, &slots::of(*other), &slots::of(step));
-        figures.extend(figure);
+    for (name, layer, step) in courses(second) {
+        let Some((.., other)) = before.iter().find(|(known, ..)| *known == name) else { continue };
+        figures.extend(figure(&name, layer, &slots::of(*other), &slots::of(step)));
         if figures.len() == FIGURES_MAX {
             break;
         }
@@ -29,24 +29,18 @@ pub(crate) fn figures(first: Fields<'_>, second: Fields<'_>) -> Vec<Figure> {
     figures
 }
 
-/// Steps with a series, of which those that stand for the others.
-fn courses(result: Fields<'_>) -> Vec<(String, Fields<'_>)> {
-    let is_shown = |step: &Fields<'_>| match step.word("name") {
-        "tcp" => step.word("role") == "throughput",
-        "flow" | "y1564_performance" => true,
-        _ => false,
+/// The steps whose kinds have their courses drawn, each with its name and the layer of its rates.
+fn courses(result: Fields<'_>) -> Vec<(String, &'static str, Fields<'_>)> {
+    let of = |step| {
+        let row = read::row(step)?;
+        let course = |block: &Block| match block {
+            Block::Chart(Chart::Course(course)) => Some(*course),
+            _ => None,
+        };
+        let course = row.kind.blocks.iter().find_map(course)?;
+        Some(((course.name)(&row)?, course.layer, step))
     };
-    let name = |step: Fields<'_>| {
-        let words = ["service", "flow", "direction", "flow_direction", "sender"];
-        let mut known: Vec<&str> = Vec::new();
-        for word in words.map(|field| step.word(field)) {
-            if !word.is_empty() && !known.contains(&word) {
-                known.push(word);
-            }
-        }
-        known.join(", ")
-    };
-    result.each("steps").filter(is_shown).map(|step| (name(step), step)).collect()
+    result.each("steps").filter_map(of).collect()
 }
 
 fn figure(name: &str, layer: &str, first: &[Slot], second: &[Slot]) -> Option<Figure> {

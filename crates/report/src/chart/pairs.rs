@@ -1,7 +1,6 @@
 //! Pairs of bars: of each name what was possible, lighter, and beside it what was reached.
 
-use fp_method::{rfc6349, y1564};
-use fp_model::figure::{Pair, Row};
+use fp_model::figure::{Pair, Pairs, Row};
 
 use super::scale::Scale;
 use super::{HALF, Key, Panel, WORDS, legend, rate_unit};
@@ -19,53 +18,10 @@ const ASIDE: f64 = 0.14;
 /// The axis reaches this multiple of every rate that was reached, so that the word above its bar has room.
 const HEADROOM: f64 = 1.1;
 
-/// A chart of pairs of rates, one for each direction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pairs {
-    caption: &'static str,
-    layer: &'static str,
-    possible: &'static str,
-    reached: &'static str,
-    /// What the names below the bars are.
-    names: &'static str,
-    of: fn(&Row) -> Option<Pair>,
-}
-
-/// The window walk.
-pub(crate) const WALKED: Pairs = Pairs {
-    caption: "Window walk",
-    layer: "l4",
-    possible: "ideal",
-    reached: "measured",
-    names: "connections × window (bytes)",
-    of: rfc6349::walked,
-};
-
-/// All services at once: what each was offered and what came through.
-pub(crate) const SERVICES: Pairs = Pairs {
-    caption: "Information rate of all services at once",
-    layer: "l2",
-    possible: "offered",
-    reached: "received",
-    names: "service",
-    of: y1564::received,
-};
-
-/// One for each direction.
-pub(crate) fn figures<'a>(
-    chart: &Pairs,
-    steps: impl Iterator<Item = &'a Row> + Clone,
-) -> Vec<Figure> {
-    let of = |direction| {
-        let mine = steps.clone().filter(|step| step.direction() == direction);
-        let pairs: Vec<Pair> = mine.filter_map(chart.of).take(PAIRS_MAX).collect();
-        figure(chart, direction, &pairs)
-    };
-    ["download", "upload"].into_iter().filter_map(of).collect()
-}
-
 /// `None` where nothing was possible.
-fn figure(chart: &Pairs, direction: &str, pairs: &[Pair]) -> Option<Figure> {
+pub(super) fn figure(chart: &Pairs, direction: &str, steps: &[&Row]) -> Option<Figure> {
+    let pairs = steps.iter().filter_map(|step| (chart.of)(step)).take(PAIRS_MAX);
+    let pairs: Vec<Pair> = pairs.collect();
     let highest = |room: f64| {
         pairs.iter().map(|pair| pair.possible.max(room * pair.reached)).fold(0.0, f64::max)
     };

@@ -1,5 +1,7 @@
 //! A series of a stored result as rates over time, with no more slots than a chart can show.
 
+use fp_model::figure::series::{DT, IN_USE, RECEIVED, RETRANSMITTED, RTT, SENT, T};
+
 use crate::stored::fields::Fields;
 
 /// More cannot be told apart in print.
@@ -27,7 +29,7 @@ impl Slot {
 /// The slots of a step's series, from 0 on.
 pub(crate) fn of(step: Fields<'_>) -> Vec<Slot> {
     let samples: Vec<Fields<'_>> = step.each("series").collect();
-    let Some(begin_s) = samples.first().and_then(|sample| sample.number("t_s")) else {
+    let Some(begin_s) = samples.first().and_then(|sample| sample.number(T.field)) else {
         return Vec::new();
     };
     let each = samples.len().div_ceil(SLOTS_MAX).max(1);
@@ -35,19 +37,19 @@ pub(crate) fn of(step: Fields<'_>) -> Vec<Slot> {
 }
 
 fn slot(samples: &[Fields<'_>], begin_s: f64) -> Option<Slot> {
-    let from_s = samples.first()?.number("t_s")?;
+    let from_s = samples.first()?.number(T.field)?;
     let sum = |of: &dyn Fn(Fields<'_>) -> Option<f64>| -> f64 {
         samples.iter().filter_map(|sample| of(*sample)).sum()
     };
-    let lasts_s = sum(&|sample| sample.number("dt_s"));
+    let lasts_s = sum(&|sample| sample.number(DT.field));
     if lasts_s <= 0.0 {
         return None;
     }
-    let bytes = sum(&|sample| sample.number("received_bytes").or(sample.number("sent_bytes")));
-    let again = sum(&|sample| sample.number("retransmitted_bytes"));
-    let rtts: Vec<f64> = samples.iter().filter_map(|sample| sample.number("rtt_us")).collect();
+    let bytes = sum(&|sample| sample.number(RECEIVED.field).or(sample.number(SENT.field)));
+    let again = sum(&|sample| sample.number(RETRANSMITTED.field));
+    let rtts: Vec<f64> = samples.iter().filter_map(|sample| sample.number(RTT.field)).collect();
     let rtt_us = (!rtts.is_empty()).then(|| rtts.iter().sum::<f64>() / rtts.len() as f64);
-    let active = samples.iter().filter_map(|sample| sample.number("active_connections"));
+    let active = samples.iter().filter_map(|sample| sample.number(IN_USE.field));
     Some(Slot {
         active: active.reduce(f64::max),
         from_s: from_s - begin_s,

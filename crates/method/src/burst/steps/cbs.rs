@@ -4,7 +4,9 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{
+    Better, Block, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos,
+};
 use fp_model::{Direction, LayeredRate};
 
 use super::{
@@ -54,7 +56,7 @@ pub static CBS: Steps<CbsStep> = Steps {
         main: &["rx_burst_bytes_mean"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE)],
     },
     columns: COLUMNS,
 };

@@ -181,7 +181,7 @@ pub static DISCOVERY: Steps<Discovery> = Steps {
         main: &["cir_bps", "rate_bps"],
         columns: &infos(COLUMNS),
         facts,
-        tables: &[],
+        blocks: &[],
     },
     columns: COLUMNS,
 };

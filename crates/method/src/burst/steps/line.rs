@@ -26,7 +26,7 @@ pub static LINE: Steps<Line> = Steps {
         main: &["rate_l1_bps"],
         columns: &infos(COLUMNS),
         facts: |row| vec![("line", sentence(row))],
-        tables: &[],
+        blocks: &[],
     },
     columns: COLUMNS,
 };

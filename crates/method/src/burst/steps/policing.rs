@@ -3,7 +3,10 @@
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{
+    Better, Block, Cell, Chart, Column, Drawn, Estimates, Info, Kind, Row, Shown, Steps, Table,
+    Unit, infos,
+};
 use fp_model::{Direction, LayeredRate};
 
 use super::{
@@ -52,7 +55,7 @@ pub static POLICING: Steps<PolicingStep> = Steps {
         main: &["estimated_cbs_bytes"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE), Block::Chart(Chart::Estimates(ESTIMATED))],
     },
     columns: COLUMNS,
 };
@@ -84,6 +87,14 @@ const COLUMNS: &[Column<PolicingStep>; 21] = &[
     TX_BURST_TIME.of(|step| Cell::ms(step.times.sent)),
     RX_BURST_TIME.of(|step| step.times.received.map(Cell::ms).into()),
 ];
+
+const ESTIMATED: Estimates = Estimates {
+    caption: "Estimated CBS by frame length",
+    name: Drawn { field: "frame_bytes", words: "frame (bytes)" },
+    configured: "configured_burst_bytes",
+    estimate: "estimated_cbs_bytes",
+    tolerance: "tolerance_percent",
+};
 
 static TABLE: Table = Table {
     caption: |row| caption("Policing test", row),

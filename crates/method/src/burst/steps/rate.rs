@@ -40,7 +40,7 @@ pub static RATE: Steps<RateStep> = Steps {
         main: &["measured_cir_bps"],
         columns: &infos(COLUMNS),
         facts: |row| vec![fact(row)],
-        tables: &[],
+        blocks: &[],
     },
     columns: COLUMNS,
 };

@@ -1,17 +1,22 @@
 //! What became of a flow, or of several in sum.
 
+use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, SLOT, Spread, Steps, Unit, and, infos};
+use fp_model::figure::{
+    Better, Block, Cell, Chart, Column, Course, Info, Kind, Row, SLOT, Spread, Steps, Unit, and,
+    infos,
+};
 use fp_model::{
     ConnectionReport, DelaySummary, Direction, Dscp, DscpCount, Ecn, EcnCount, Family, Jitter,
     Layer, Rate, Sample, TcpEngine,
 };
 
 use super::tables::{BOTH, BY_LAYER, TCP, TCP_MORE, UDP, UDP_MORE};
+use crate::definition::Shown;
 use crate::{connection, metric};
 
 /// How a flow fared, or several in sum.
@@ -182,10 +187,39 @@ pub static FLOW: Steps<FlowStep> = Steps {
         main: &["rate_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TCP, &UDP, &BOTH, &TCP_MORE, &UDP_MORE, &BY_LAYER],
+        blocks: &[
+            Block::Table(&TCP),
+            Block::Table(&UDP),
+            Block::Table(&BOTH),
+            Block::Table(&TCP_MORE),
+            Block::Table(&UDP_MORE),
+            Block::Table(&BY_LAYER),
+            Block::Chart(Chart::Course(COURSE)),
+        ],
     },
     columns: COLUMNS,
 };
+
+const COURSE: Course = Course {
+    name: |row| Some(format!("{}, {}", row.word("flow"), row.word("direction"))),
+    layer: "l4",
+    ideal: None,
+    baseline_us: |_| None,
+};
+
+/// Classes in place of their flows; of more than `most` flows only classes and sums.
+pub(in crate::flow) fn shown(steps: &[Row], most: usize) -> Shown {
+    let are_few = steps.iter().filter(|step| is_part(step, "flow")).count() <= most;
+    match (are_few, steps.iter().any(|step| is_part(step, "class"))) {
+        (true, false) => |_| true,
+        (true, true) => |step| !is_part(step, "flow") || step.word("class").is_empty(),
+        (false, _) => |step| !is_part(step, "flow"),
+    }
+}
+
+fn is_part(step: &Row, part: &str) -> bool {
+    FLOW.kind.is_of(step) && step.word("part") == part
+}
 
 const COLUMNS: &[Column<FlowStep>; 39] = &[
     Info::new("flow", "flow", Unit::Word).of(|flow| flow.name.clone().into()),

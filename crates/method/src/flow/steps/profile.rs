@@ -5,7 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::series::{DT, T};
+use fp_model::figure::{
+    Better, Block, Cell, Chart, Column, Drawn, Followed, Info, Kind, Row, Shown, Steps, Table,
+    Unit, infos,
+};
 use fp_model::{Direction, Rate};
 
 /// How the flows of a direction followed a profile.
@@ -81,7 +85,7 @@ pub static PROFILE: Steps<ProfileStep> = Steps {
         main: &["tracking_error_percent"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE), Block::Chart(Chart::Followed(FOLLOWED))],
     },
     columns: COLUMNS,
 };
@@ -124,13 +128,24 @@ const LIMITS: &[Column<Limit>; 4] = &[
 
 static INTERVAL: &[Info] = &infos(INTERVALS);
 const INTERVALS: &[Column<Interval>; 5] = &[
-    Info::new("t_s", "begins at", Unit::Seconds).of(|interval| Cell::s(interval.at)),
-    Info::new("dt_s", "lasts", Unit::Seconds).of(|interval| Cell::s(interval.lasts)),
+    T.of(|interval| Cell::s(interval.at)),
+    DT.of(|interval| Cell::s(interval.lasts)),
     Info::new("target_bps", "target (l4)", Unit::Rate).of(|interval| interval.target_l4.into()),
     Info::new("sent_bps", "sent (l4)", Unit::Rate).of(|interval| interval.sent_l4.into()),
     Info::new("received_bps", "received (l4)", Unit::Rate)
         .of(|interval| interval.received_l4.into()),
 ];
+
+const FOLLOWED: Followed = Followed {
+    name: |row| format!("{}, {}", row.word("profile"), row.word("direction")),
+    intervals: "intervals",
+    rates: [
+        Drawn { field: "target_bps", words: "target" },
+        Drawn { field: "sent_bps", words: "sent" },
+        Drawn { field: "received_bps", words: "received" },
+    ],
+    error: Drawn { field: "tracking_error_percent", words: "tracking error" },
+};
 
 static TABLE: Table = Table {
     caption: |_| "Profile".into(),

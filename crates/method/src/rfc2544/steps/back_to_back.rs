@@ -7,7 +7,7 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos, unknown,
+    Better, Block, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos, unknown,
 };
 
 use crate::rfc2544::Way;
@@ -87,7 +87,7 @@ pub static BACK_TO_BACK: Steps<BackToBack> = Steps {
         main: &["average_frames"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE)],
     },
     columns: COLUMNS,
 };

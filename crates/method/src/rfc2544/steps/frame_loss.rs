@@ -5,7 +5,8 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use fp_model::figure::{
-    Cell, Column, Info, Kind, Part, Row, Shown, Steps, Table, Unit, and, infos,
+    Block, Cell, Chart, Column, Curves, Drawn, Info, Kind, Part, Row, Shown, Steps, Table, Unit,
+    and, infos,
 };
 
 use super::trial::{INFOS, TRIAL};
@@ -31,7 +32,7 @@ pub static FRAME_LOSS: Steps<FrameLoss> = Steps {
         main: &[],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE), Block::Chart(Chart::Curves(LOSSES))],
     },
     columns: COLUMNS,
 };
@@ -55,6 +56,15 @@ static TRIALS: &[Info] = &and::<_, _, 1, 16>(
     INFOS,
     &[Info::new("percent_of_highest", "of the highest", Unit::Percent(0))],
 );
+
+//= rfc2544 26.3
+const LOSSES: Curves = Curves {
+    caption: "Frame loss by offered rate",
+    points: "trials",
+    across: Drawn { field: "percent_of_highest", words: "offered (% of the highest rate)" },
+    up: Drawn { field: "loss_percent", words: "lost (%)" },
+    name: "frame_bytes",
+};
 
 //= rfc2544 26.3
 /// One row for each length.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos,
+    Better, Block, Cell, Column, Info, Kind, Row, Shown, Spread, Steps, Table, Unit, infos,
 };
 
 use super::FrameRate;
@@ -43,7 +43,7 @@ pub static LATENCY: Steps<Latency> = Steps {
         main: &["latency_mean_ms"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE)],
     },
     columns: COLUMNS,
 };

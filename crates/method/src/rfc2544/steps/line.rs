@@ -53,7 +53,7 @@ pub static LINE_RATE: Steps<LineRate> = Steps {
         main: &["rate_l1_bps"],
         columns: &infos(COLUMNS),
         facts: |row| alloc::vec![("line rate", sentence(row))],
-        tables: &[],
+        blocks: &[],
     },
     columns: COLUMNS,
 };

@@ -4,7 +4,9 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{
+    Better, Block, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos,
+};
 
 use super::FrameRate;
 use crate::rfc2544::Way;
@@ -32,7 +34,7 @@ pub static RECOVERY: Steps<Recovery> = Steps {
         main: &["recovery_ms"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE)],
     },
     columns: COLUMNS,
 };

@@ -6,7 +6,8 @@ use core::fmt;
 
 use fp_model::Layer;
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Part, Row, Shown, Steps, Table, Unit, infos,
+    Better, Block, Cell, Chart, Column, Drawn, Info, Kind, Known, Part, Reached, Row, Shown, Steps,
+    Table, Unit, infos,
 };
 
 use super::trial::{TRIAL, TRIALS};
@@ -76,7 +77,7 @@ pub static THROUGHPUT: Steps<Throughput> = Steps {
         main: &["rate_l2_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&TABLE],
+        blocks: &[Block::Table(&TABLE), Block::Chart(Chart::Reached(RATES))],
     },
     columns: COLUMNS,
 };
@@ -121,6 +122,15 @@ impl Throughput {
         Cell::known(found, [at_least, at_most])
     }
 }
+
+//= rfc2544 26.1
+const RATES: Reached = Reached {
+    caption: "Throughput by frame length",
+    unit: "frames/s",
+    across: Drawn { field: "frame_bytes", words: "frame (bytes)" },
+    possible: Drawn { field: "theoretical_fps", words: "theoretical" },
+    reached: Drawn { field: "rate_fps", words: "throughput" },
+};
 
 //= rfc2544 26.1
 static TABLE: Table = Table {

@@ -107,7 +107,7 @@ pub static BOTTLENECK: Steps<Bottleneck> = Steps {
         main: &["rate_bps"],
         columns: &infos(COLUMNS),
         facts: |row| alloc::vec![("bottleneck", sentence(row))],
-        tables: &[],
+        blocks: &[],
     },
     columns: COLUMNS,
 };

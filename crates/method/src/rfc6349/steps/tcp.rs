@@ -7,12 +7,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Known, Pair, Row, SLOT, Shown, Spread, Steps, Table, Unit,
-    and, infos,
+    Better, Block, Cell, Chart, Column, Course, Drawn, Info, Kind, Known, Pairs, Row, SLOT, Shown,
+    Spread, Steps, Table, Unit, and, capital, infos,
 };
 use fp_model::{ConnectionReport, Direction, Rate, Sample, Sender};
 
 use crate::formula::metrics;
+use crate::path;
 use crate::rfc6349::steady::Settled;
 use crate::{connection, metric};
 
@@ -153,7 +154,13 @@ pub static TCP: Steps<TcpStep> = Steps {
         main: &["throughput_bps"],
         columns: &infos(COLUMNS),
         facts: |_| Vec::new(),
-        tables: &[&WALK, &THROUGHPUT, &METRICS],
+        blocks: &[
+            Block::Table(&WALK),
+            Block::Chart(Chart::Pairs(WALKED)),
+            Block::Table(&THROUGHPUT),
+            Block::Table(&METRICS),
+            Block::Chart(Chart::Course(COURSE)),
+        ],
     },
     columns: COLUMNS,
 };
@@ -238,14 +245,34 @@ const COLUMNS: &[Column<TcpStep>; 32] = &[
     Info::new("series", "course", Unit::Series(SLOT)).of(|step| step.series.as_slice().into()),
 ];
 
-/// What the windows of a step of the walk carried, beside what they could.
-pub fn walked(row: &Row) -> Option<Pair> {
-    let name = || format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"));
-    let is_walk = TCP.kind.is_of(row) && row.word("role") == "walk";
-    is_walk.then(|| row.pair(name(), "throughput_bps", allowed(row))).flatten()
-}
+/// What the windows of each step of the walk carried, beside what they could.
+const WALKED: Pairs = Pairs {
+    caption: "Window walk",
+    layer: "l4",
+    possible: "ideal",
+    reached: "measured",
+    names: "connections × window (bytes)",
+    of: |row| {
+        let name = || format!("{} × {}", row.grouped("connections"), row.grouped("window_bytes"));
+        let is_walk = row.word("role") == "walk";
+        is_walk.then(|| row.pair(name(), "throughput_bps", allowed(row))).flatten()
+    },
+};
 
-pub static WALK: Table = Table {
+const COURSE: Course = Course {
+    name: |row| {
+        let both =
+            if row.word("direction") == "bidirectional" { ", both directions loaded" } else { "" };
+        let [direction, sender] = ["flow_direction", "sender"].map(|field| row.word(field));
+        let is_shown = row.word("role") == "throughput";
+        is_shown.then(|| format!("{}{both}, {sender} sender", capital(direction)))
+    },
+    layer: "l4",
+    ideal: Some(Drawn { field: "ideal_bps", words: "ideal" }),
+    baseline_us: path::rtt_us,
+};
+
+static WALK: Table = Table {
     caption: |row| sent("Window walk", row.word("sender"), row),
     rows: |row| row.when(row.word("role") == "walk"),
     columns: &[
@@ -281,7 +308,7 @@ fn allowed(row: &Row) -> &'static str {
     if row.number("ideal_windows_bps").is_some() { "ideal_windows_bps" } else { "ideal_bps" }
 }
 
-pub static THROUGHPUT: Table = Table {
+static THROUGHPUT: Table = Table {
     caption: |row| sent("TCP throughput", "", row),
     rows: |row| row.when(row.word("role") == "throughput"),
     columns: &[
@@ -308,7 +335,7 @@ const LOADED: Shown = Shown::Words("direction", |row| match row.word("direction"
 });
 
 //= rfc6349 4.3
-pub static METRICS: Table = Table {
+static METRICS: Table = Table {
     caption: |_| "TCP metrics".into(),
     rows: |row| row.when(row.word("role") == "throughput"),
     columns: &[

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{Block, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
 use fp_model::{Direction, Dscp};
 
 use super::policer::{CBS, CIR, EBS, EIR};
@@ -48,7 +48,7 @@ pub static CAPACITY: Steps<CapacityStep> = Steps {
             let frame = row.shown("frame_bytes");
             [("capacity", format!("{count} classes at once, frames of {frame}"))].into()
         },
-        tables: &[&BURSTS, &DEVICES],
+        blocks: &[Block::Table(&BURSTS), Block::Table(&DEVICES)],
     },
     columns: COLUMNS,
 };

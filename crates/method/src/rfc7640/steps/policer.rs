@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Better, Column, Info, Kind, Row, Steps, Unit, infos};
+use fp_model::figure::{Better, Block, Column, Info, Kind, Row, Steps, Unit, infos};
 use fp_model::{Direction, Rate};
 
 use super::stateless::{self, BURSTS, Stateless};
@@ -42,7 +42,7 @@ pub static POLICER: Steps<PolicerStep> = Steps {
         main: &["bsa_bytes"],
         columns: &infos(COLUMNS),
         facts,
-        tables: &[&BURSTS],
+        blocks: &[Block::Table(&BURSTS)],
     },
     columns: COLUMNS,
 };

@@ -4,7 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use fp_model::figure::{Better, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos};
+use fp_model::figure::{
+    Better, Block, Cell, Column, Info, Kind, Row, Shown, Steps, Table, Unit, infos,
+};
 use fp_model::{Direction, Dscp, Rate};
 
 use super::stateful::{self, PATTERNS, Stateful};
@@ -58,7 +60,7 @@ pub static QUEUE: Steps<QueueStep> = Steps {
             let queue = Some(("queue", format!("{}, fifo", asked(row, ""))));
             [queue, hunt::fact(row)].into_iter().flatten().collect()
         },
-        tables: &[&BURSTS, &PATTERNS],
+        blocks: &[Block::Table(&BURSTS), Block::Table(&PATTERNS)],
     },
     columns: QUEUES,
 };
@@ -88,7 +90,7 @@ pub static SCHEDULER: Steps<SchedulerStep> = Steps {
             let asked = asked(row, " for each class");
             [("scheduler", format!("{}, {asked}", row.word("scheduler")))].into()
         },
-        tables: &[&BURSTS, &SHARES, &PATTERNS],
+        blocks: &[Block::Table(&BURSTS), Block::Table(&SHARES), Block::Table(&PATTERNS)],
     },
     columns: SCHEDULERS,
 };

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Better, Cell, Column, Info, Kind, Part, Row, Steps, Unit, and, cells, infos,
+    Better, Block, Cell, Column, Info, Kind, Part, Row, Steps, Unit, and, cells, infos,
 };
 use fp_model::{Direction, Rate};
 
@@ -53,7 +53,7 @@ pub static SHAPER: Steps<ShaperStep> = Steps {
         main: &["sr_l2_bps"],
         columns: &and::<_, _, 6, 14>(&infos(COLUMNS), &infos(TRAIN)),
         facts,
-        tables: &[&BURSTS, &PATTERNS],
+        blocks: &[Block::Table(&BURSTS), Block::Table(&PATTERNS)],
     },
     columns: COLUMNS,
 };

@@ -8,7 +8,8 @@ use core::fmt;
 use core::time::Duration;
 
 use fp_model::figure::{
-    Cell, Column, Info, Kind, Pair, Part, Row, Shown, Steps, Table, Unit, and, cells, infos,
+    Block, Cell, Chart, Column, Course, Drawn, Info, Kind, Pairs, Part, Row, Shown, Steps, Table,
+    Unit, and, cells, infos,
 };
 use fp_model::{Direction, Rate};
 
@@ -115,15 +116,14 @@ pub static CONFIGURATION: Steps<ServiceStep> = Steps {
         main: MAIN,
         columns: INFOS,
         facts: |_| Vec::new(),
-        tables: &[&BY_ITSELF, &AVAILABILITY_BY_ITSELF, &YELLOW],
+        blocks: &[
+            Block::Table(&BY_ITSELF),
+            Block::Table(&AVAILABILITY_BY_ITSELF),
+            Block::Table(&YELLOW),
+        ],
     },
     columns: COLUMNS,
 };
-
-/// What came of a service through beside what was offered.
-pub fn received(row: &Row) -> Option<Pair> {
-    row.pair(row.word("service").into(), "ir_bps", "offered_l2_bps")
-}
 
 pub static PERFORMANCE: Steps<ServiceStep> = Steps {
     kind: Kind {
@@ -133,9 +133,33 @@ pub static PERFORMANCE: Steps<ServiceStep> = Steps {
         main: MAIN,
         columns: INFOS,
         facts: |_| Vec::new(),
-        tables: &[&AT_ONCE, &SPANS, &AVAILABILITY, &CONNECTIONS],
+        blocks: &[
+            Block::Table(&AT_ONCE),
+            Block::Table(&SPANS),
+            Block::Table(&AVAILABILITY),
+            Block::Table(&CONNECTIONS),
+            Block::Chart(Chart::Pairs(RECEIVED)),
+            Block::Chart(Chart::Course(COURSE)),
+        ],
     },
     columns: COLUMNS,
+};
+
+/// What came of each service through, beside what was offered.
+const RECEIVED: Pairs = Pairs {
+    caption: "Information rate of all services at once",
+    layer: "l2",
+    possible: "offered",
+    reached: "received",
+    names: "service",
+    of: |row| row.pair(row.word("service").into(), "ir_bps", "offered_l2_bps"),
+};
+
+const COURSE: Course = Course {
+    name: |row| Some(format!("{}, {}", row.word("service"), row.word("direction"))),
+    layer: "l2",
+    ideal: Some(Drawn { field: "offered_l2_bps", words: "offered" }),
+    baseline_us: |_| None,
 };
 
 const MAIN: &[&str] = &["throughput_bps", "ir_bps"];

@@ -23,11 +23,12 @@ const FIRST: [&str; 9] = [
     "frame_lengths_bytes",
 ];
 /// Words for what a plan calls otherwise.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("frame_bytes", "Frame lengths"),
     ("frame_lengths_bytes", "Frame lengths"),
     ("test_s", "Each length for"),
     ("trial_s", "Each trial"),
+    ("performance_s", "All at once for"),
     ("ways", "Directions"),
     ("family", "IP"),
 ];

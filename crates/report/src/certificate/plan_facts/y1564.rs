@@ -3,14 +3,10 @@
 use crate::document::Fact;
 use crate::stored::fields::Fields;
 
-pub(super) const TOLD: [&str; 2] = ["services", "performance_s"];
+pub(super) const TOLD: [&str; 1] = ["services"];
 
 pub(super) fn facts(plan: Fields<'_>) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = plan.each("services").map(service).collect();
-    if plan.number("performance_s").is_some() {
-        facts.push(Fact::new("All at once for", plan.seconds("performance_s")));
-    }
-    facts
+    plan.each("services").map(service).collect()
 }
 
 fn service(service: Fields<'_>) -> Fact {

@@ -1,26 +1,17 @@
 //! The policing test: the estimated bucket of each frame length with its interval, beside the
 //! configured one.
 
+use fp_model::figure::{Estimates, Known, Row};
+
 use super::scale::Scale;
 use super::{HALF, Key, Panel, WORDS, legend};
 use crate::document::Figure;
 use crate::document::draw::{Anchor, Dash, Drawing, Ink, Pen};
-use crate::stored::fields::Fields;
 use crate::text::grouped;
 
 const HEIGHT: f64 = 160.0;
 const CONFIGURED: Pen = Pen { ink: Ink::Grey, width: 1.0, dash: Dash::Dashed };
 const ESTIMATED: Pen = Pen::new(Ink::Blue, 1.2);
-
-/// One for each direction in which buckets were estimated.
-pub(crate) fn figures(steps: &[Fields<'_>], tolerance_percent: Option<f64>) -> Vec<Figure> {
-    let of = |direction| {
-        let mine = steps.iter().filter(|step| step.word("flow_direction") == direction);
-        let buckets: Vec<Bucket> = mine.filter_map(|step| Bucket::of(*step)).collect();
-        figure(direction, &buckets, tolerance_percent.unwrap_or(0.0))
-    };
-    ["download", "upload"].into_iter().filter_map(of).collect()
-}
 
 /// In bytes.
 struct Bucket {
@@ -31,21 +22,26 @@ struct Bucket {
     most: f64,
 }
 
-impl Bucket {
-    fn of(step: Fields<'_>) -> Option<Self> {
-        Some(Self {
-            frame: step.grouped("frame_bytes"),
-            configured: step.number("configured_burst_bytes")?,
-            estimate: step.number("estimated_cbs_bytes")?,
-            least: step.number("estimated_cbs_bytes_at_least")?,
-            most: step.number("estimated_cbs_bytes_at_most")?,
+/// `None` where nothing was estimated. An estimate may be `percent` off.
+pub(super) fn figure(
+    chart: &Estimates,
+    direction: &str,
+    steps: &[&Row],
+    percent: f64,
+) -> Option<Figure> {
+    let bucket = |step: &&Row| {
+        let Known { value, at_least, at_most } = step.number(chart.estimate)?;
+        Some(Bucket {
+            frame: step.grouped(chart.name.field),
+            configured: step.number(chart.configured)?.value,
+            estimate: value,
+            least: at_least?,
+            most: at_most?,
         })
-    }
-}
-
-fn figure(direction: &str, buckets: &[Bucket], tolerance_percent: f64) -> Option<Figure> {
+    };
+    let buckets: Vec<Bucket> = steps.iter().filter_map(bucket).collect();
     let configured = buckets.first()?.configured;
-    let margin = configured * tolerance_percent / 100.0;
+    let margin = configured * percent / 100.0;
     let least = buckets.iter().map(|bucket| bucket.least).fold(configured - margin, f64::min);
     let most = buckets.iter().map(|bucket| bucket.most).fold(configured + margin, f64::max);
     // So that nothing stands on the frame.
@@ -69,7 +65,7 @@ fn figure(direction: &str, buckets: &[Bucket], tolerance_percent: f64) -> Option
     }
     panel.foot_line(&mut drawing);
     let middle = f64::midpoint(panel.left(), panel.right());
-    drawing.word((middle, HEIGHT - 10.0), "frame (bytes)", WORDS, Anchor::Middle, Ink::Black);
+    drawing.word((middle, HEIGHT - 10.0), chart.name.words, WORDS, Anchor::Middle, Ink::Black);
     let keys = [
         (Key::Line(CONFIGURED), "configured"),
         (Key::Area(Ink::Pale), "tolerance"),
@@ -82,13 +78,14 @@ fn figure(direction: &str, buckets: &[Bucket], tolerance_percent: f64) -> Option
             format!("{} bytes: {}", bucket.frame, grouped(bucket.estimate.max(0.0).round() as u64))
         })
         .collect();
+    let caption = format!("{}, {direction}", chart.caption);
     Some(Figure {
-        caption: format!("Estimated CBS by frame length, {direction}"),
         alternative: format!(
-            "Estimated CBS by frame length, {direction}, configured {} bytes: {}.",
+            "{caption}, configured {} bytes: {}.",
             grouped(configured.max(0.0) as u64),
             told.join("; ")
         ),
+        caption,
         drawing,
         is_wide: false,
         plain: String::new(),
