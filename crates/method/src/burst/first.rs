@@ -88,11 +88,13 @@ impl First {
         let rate = |bytes_s: f64| Rate::bps((bytes_s * 8.0).max(0.0) as u64);
         let percent = |rate: Rate| 100.0 * (rate.as_bps() as f64 / cir.rate.as_bps() as f64 - 1.0);
         let measured = bytes_s.map(|bounds| rate(bounds.estimate));
-        let between = bytes_s.map(|bounds| [bounds.at_least, bounds.at_most].map(rate));
+        let ends = bytes_s.map(|bounds| [bounds.at_least, bounds.at_most]);
+        let known = |end: f64| end.is_finite().then(|| rate(end));
         let deviation_percent = measured.map(percent);
-        let is_within = match (between, deviation_percent) {
-            (Some(between), Some(middle)) => {
-                within(between.map(percent), middle, run.plan.tolerance_percent)
+        let is_within = match (ends, deviation_percent) {
+            (Some(ends), Some(middle)) => {
+                let off = ends.map(|end| percent(rate(end)));
+                within(off, middle, run.plan.tolerance_percent)
             }
             // Nothing was dropped of what a policer drops.
             _ => Some(false),
@@ -109,7 +111,7 @@ impl First {
             frame_bytes,
             cir,
             measured,
-            within: between,
+            within: ends.map_or([None, None], |ends| ends.map(known)),
             deviation_percent,
             waited,
             is_known: !matches!(self, Self::Open(_)),

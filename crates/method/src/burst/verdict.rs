@@ -157,8 +157,11 @@ fn rate(plan: &Plan, step: &RateStep) -> Option<(Code, String)> {
     );
     let tolerance = plan.tolerance_percent;
     Some(match (step.pass, step.within) {
-        (None, Some([least, most])) => {
-            let between = format!("between {} and {}", mbps(least), mbps(most));
+        (None, [Some(least), most]) => {
+            let between = match most {
+                Some(most) => format!("between {} and {}", mbps(least), mbps(most)),
+                None => format!("at least {}", mbps(least)),
+            };
             (
                 Code::CirInconclusive,
                 format!("{found}, {between}: too uncertain to judge by {tolerance} %"),

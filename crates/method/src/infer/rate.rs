@@ -93,6 +93,10 @@ pub(crate) struct Estimate {
     pub(crate) falling: bool,
     /// A line in front of the bottleneck, which is faster and queued what was offered beyond this rate.
     pub(crate) in_front: Option<f64>,
+    /// What came of the third part, behind an overload, and the least rate offered that was dropped from more than
+    /// any other. Nothing that drops has a rate below the one or above the other, even if it passes less of an
+    /// overload: a bucket that is full before the next frame comes.
+    pub(crate) between: Option<[f64; 2]>,
 }
 
 impl Train {
@@ -398,6 +402,7 @@ pub(crate) fn estimate(train: &Train, expected_bps: f64, quiet: &Quiet) -> Estim
         too_slow: !busy,
         falling,
         in_front: look.in_front(at_most),
+        between: (drops && !draining).then(|| look.between()),
     }
 }
 
@@ -462,6 +467,15 @@ impl<'a> Look<'a> {
         let (fast, slow) = (through(settled.clone()), through(fine_settled));
         let frame_time = train.frame_bits / slow.0.bps.max(1.0);
         Self { train, quiet, over, settled, fine, fast, slow, frame_time }
+    }
+
+    fn between(&self) -> [f64; 2] {
+        let (through, error) = &self.slow;
+        let came = through.bps * (1.0 - COVERS * error - CLOCKS_APART);
+        let offered = &self.train.offered[self.train.steps() - 2..];
+        let parts = [&self.settled, &self.fine].into_iter().zip(offered);
+        let dropped = parts.filter(|(part, _)| !self.train.loses_as(self.quiet, (*part).clone()));
+        [came, dropped.map(|(_, offered)| *offered).fold(f64::INFINITY, f64::min)]
     }
 
     fn waits(&self) -> Waits {
@@ -630,7 +644,28 @@ impl Estimate {
         too_slow: false,
         falling: false,
         in_front: None,
+        between: None,
     };
+
+    /// With what another train said of the same.
+    #[must_use]
+    pub(crate) fn and(self, before: &Self) -> Self {
+        let both = [self.between, before.between].into_iter().flatten();
+        let between = both.reduce(|[least, most], other| [least.max(other[0]), most.min(other[1])]);
+        Self { between, ..self }
+    }
+
+    /// Where more came of one train than all of them are said to pass, the rate is between what came and what was
+    /// dropped of.
+    #[must_use]
+    pub(crate) fn bounded(self) -> Self {
+        match self.between {
+            Some([least, most]) if self.kind != Kind::Queue && self.at_most < least => {
+                Self { bps: least, at_least: least, at_most: most.max(least), ..self }
+            }
+            _ => self,
+        }
+    }
 
     /// Whether more came through, certainly.
     pub(crate) fn is_less_than(&self, through: &Through, quiet: &Quiet) -> bool {

@@ -182,6 +182,9 @@ impl<'a> Finder<'a> {
                 (self.limit, self.line, hunt.over) = (limit, None, over);
                 found = Estimate { in_front: None, ..before };
             }
+            if let Some((before, _)) = &hunt.known {
+                found = found.and(before);
+            }
             hunt.known = Some((found, at_half));
             if self.is_done(&mut hunt, &found, &at_half, lasts)? {
                 break;
@@ -189,6 +192,7 @@ impl<'a> Finder<'a> {
         }
         let Hunt { over, known, .. } = hunt;
         let Some((mut found, quiet)) = known else { return Ok(unknown(&over)) };
+        found = found.bounded();
         if !quiet.is_of_a_link() {
             let bps = found.bps * (1.0 - quiet.loss());
             let (at_least, at_most) = (bps / OVER, f64::INFINITY);

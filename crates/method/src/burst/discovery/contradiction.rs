@@ -77,6 +77,18 @@ impl Look<'_> {
         }
     }
 
+    /// Whether a train of denser frames passed another rate than a search found: of several devices each may have
+    /// met one that the other did not.
+    pub(super) fn denser(&self, found: &Estimate, long: &Measured) -> Option<Discovered> {
+        contradiction(&[self.searched(found), long.passed()])
+    }
+
+    /// What passed of the load of a search, which offers hardly more than passes.
+    fn searched(&self, found: &Estimate) -> Passed {
+        let frame_bytes = self.search.frame_bytes;
+        Passed { frame_bytes, offered_bps: FINE * found.bps, passed_bps: rate_of(found) }
+    }
+
     /// What passed of every load that tells the rate of a bucket with room for more than a frame: a smaller
     /// one passes one of each few frames.
     fn loads(
@@ -102,13 +114,9 @@ impl Look<'_> {
         };
         let trains = core::iter::once(long).chain(others.into_iter().flatten());
         let trains = trains.flat_map(Measured::with_replaced);
-        // The search offers hardly more than passes: from one frame to the next a bucket wins nearly one.
+        // From one frame of the search to the next a bucket wins nearly one.
         let has_room = long.depth().at_least >= 1.0 + 1.0 / FINE;
-        let search = has_room.then(|| Passed {
-            frame_bytes: long_bytes,
-            offered_bps: FINE * found.bps,
-            passed_bps: rate_of(found),
-        });
+        let search = has_room.then(|| self.searched(found));
         trains.filter_map(of_train).chain(search).collect()
     }
 }

@@ -90,14 +90,21 @@ impl Look<'_> {
     pub(super) fn policer(&mut self, found: &Estimate, quiet: &Quiet) -> Result<Discovered, Abort> {
         let long_bytes = f64::from(self.search.frame_bytes);
         let Some(mut long) = self.long(found, quiet, 0.0)? else { return Ok(unknown(found)) };
+        let open = |look: &Self| look.denser(found, &long).unwrap_or_else(|| unknown(found));
         match long.shows(found) {
-            Kind::Unknown => return Ok(unknown(found)),
+            Kind::Unknown => return Ok(open(self)),
             // What one train shows to be a queue and another not is neither for certain.
-            Kind::Queue if self.is_a_queue => return Ok(unknown(found)),
+            Kind::Queue if self.is_a_queue => return Ok(open(self)),
             Kind::Queue => {
                 self.is_a_queue = true;
-                let found = self.rested(&long, found)?;
-                return self.queue(&found, quiet);
+                let rested = self.rested(&long, found)?;
+                return Ok(match self.queue(&rested, quiet)? {
+                    Discovered::Unknown { contradiction: None, .. } => open(self),
+                    line @ Discovered::NoPolicer { .. } => {
+                        self.denser(found, &long).unwrap_or(line)
+                    }
+                    known => known,
+                });
             }
             Kind::Policer => {}
         }

@@ -19,8 +19,8 @@ pub struct RateStep {
     pub cir: LayeredRate,
     /// What passes of an overload, at the same layer; `None` where nothing was dropped or waited.
     pub measured: Option<Rate>,
-    /// Its interval, as far as that is known.
-    pub within: Option<[Rate; 2]>,
+    /// The ends of its interval, as far as they are known.
+    pub within: [Option<Rate>; 2],
     pub deviation_percent: Option<f64>,
     /// The longest that a frame waited, where a shaper or a line makes wait what exceeds its rate; `None`
     /// where the excess is dropped, as a policer does.
@@ -52,12 +52,10 @@ const COLUMNS: &[Column<RateStep>; 11] = &[
     FRAME.of(|step| step.frame_bytes.into()),
     CIR.of(|step| step.cir.rate.into()),
     CIR_LAYER.of(|step| step.cir.layer.to_string().into()),
-    Info::new("measured_cir_bps", "passes", Unit::Rate).better(Better::Neither).interval().of(
-        |step| {
-            let (at_least, at_most) = step.within.map(<(Rate, Rate)>::from).unzip();
-            Cell::known(step.measured, [at_least, at_most])
-        },
-    ),
+    Info::new("measured_cir_bps", "passes", Unit::Rate)
+        .better(Better::Neither)
+        .interval()
+        .of(|step| Cell::known(step.measured, step.within)),
     DEVIATION.of(|step| step.deviation_percent.into()),
     Info::new("excess", "excess", Unit::Word).of(|step| match (step.measured, step.waited) {
         (Some(_), Some(_)) if step.is_known => WAITS.into(),

@@ -158,6 +158,18 @@ fn a_clean_limit_is_found_to_a_few_parts_in_ten_thousand() {
     }
 }
 
+/// A bucket of 1.35 frames is full, and wins nothing, for a while before the next frame of an overload comes: it
+/// passes less of it than its rate, and all of what is below that.
+#[test]
+fn a_bucket_for_hardly_a_frame_has_the_rate_that_passed_before() {
+    let path = Path { limit: Limit::Bucket(40e6, 1.35 * FRAME_BITS), loss: 0.0, jitter: 0.0 };
+    let trains = [0.9, 0.95, 1.05].map(|times| found(path, times * 40e6, 0.01, 3));
+    assert!(trains[2].at_most < 0.9 * 40e6, "{:?}", trains[2]);
+    let all = trains.into_iter().reduce(|before, found| found.and(&before)).unwrap().bounded();
+    assert!(all.at_least <= 40e6 && 40e6 <= all.at_most, "{all:?}");
+    assert!(0.95 * 40e6 < all.at_least && all.at_most < 1.05 * 40e6, "{all:?}");
+}
+
 /// 300 paths by chance, at 2 Mbit/s to 1 Gbit/s: no more miss than the interval says, five in a
 /// hundred and three standard deviations of that count; and no kind is a wrong one.
 #[test]
