@@ -393,7 +393,7 @@ impl Sample {
         samples
     }
 
-    /// Both, of which `next` is the later one; what is not known of one is not known of both.
+    /// The sum of two slots, `next` being the later one. A count that is unknown of either is unknown of the sum.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         let added = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));

@@ -208,12 +208,12 @@ impl SingleRateMarker {
         }
     }
 
-    /// As of the packet metered last.
+    /// The bucket of the committed rate, as the last metered packet left it.
     pub const fn committed(&self) -> &TokenBucket {
         &self.committed
     }
 
-    /// As of the packet metered last.
+    /// The bucket of the excess, as the last metered packet left it.
     pub const fn excess(&self) -> &TokenBucket {
         &self.excess
     }
@@ -272,12 +272,12 @@ impl TwoRateMarker {
         }
     }
 
-    /// As of the packet metered last.
+    /// The bucket of the committed rate, as the last metered packet left it.
     pub const fn committed(&self) -> &TokenBucket {
         &self.committed
     }
 
-    /// As of the packet metered last.
+    /// The bucket of the peak rate, as the last metered packet left it.
     pub const fn peak(&self) -> &TokenBucket {
         &self.peak
     }

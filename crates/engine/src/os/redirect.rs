@@ -172,7 +172,7 @@ struct NewLink {
 /// # Safety
 /// As of [`bpf`], for a command whose answer is a descriptor.
 unsafe fn new_descriptor<T>(command: c_long, request: &mut T) -> io::Result<OwnedFd> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller keeps what `bpf` asks of its caller.
     let descriptor = unsafe { bpf(command, request) }?;
     // SAFETY: the descriptor is new and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })

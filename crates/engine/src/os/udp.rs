@@ -112,7 +112,8 @@ fn dropped_for_want_of_room() -> Option<u64> {
     Some(room_errors_of_ipv4(&ipv4)? + room_errors_of_ipv6(&ipv6))
 }
 
-/// Of a table that has a line of names and a line of values for each protocol.
+/// Datagrams of IPv4 dropped for want of room, by `/proc/net/snmp`: it has a line of names and one of values for each
+/// protocol.
 fn room_errors_of_ipv4(snmp: &str) -> Option<u64> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp:"));
     let (names, values) = (lines.next()?, lines.next()?);

@@ -37,7 +37,7 @@ pub(crate) struct Met<Port> {
     pub(super) drivers: Vec<Driver<Port>>,
     pub(super) role: Role,
     pub(super) bytes_total: u64,
-    /// Of a far end.
+    /// What a far end keeps for the run; `None` at a near end.
     pub(super) asked: Option<Asked>,
 }
 

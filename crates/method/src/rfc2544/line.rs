@@ -132,9 +132,30 @@ fn search(run: &mut Run<'_>, direction: Direction, frame_bytes: u32) -> Result<L
         }
         rate_l1 = rate_l1.scaled(GROWTH).min(cap_l1);
     };
-    let line_l1 = ethernet_near(reached_l1).filter(|_| source == LineSource::Found);
+    let near = ethernet_near(reached_l1).filter(|_| source == LineSource::Found);
+    let shortest = run.plan.frame_lengths_bytes.iter().copied().min();
+    let shorter = near.zip(shortest.filter(|shortest| *shortest < frame_bytes));
+    trials += u32::from(shorter.is_some());
+    let line_l1 = match shorter {
+        Some((line_l1, bytes)) if is_exceeded(run, (way, rate_l1), line_l1, bytes)? => None,
+        _ => near,
+    };
     let reached = FrameRate { frame_bytes, rate_l1: reached_l1 };
     Ok(LineRate { direction, line_l1, source, reached, trials })
+}
+
+/// Whether more comes through of the shortest frames than an Ethernet carries that the longest ones have shown: what
+/// counts less of a frame than a line does, as a policer, passes more of short ones.
+fn is_exceeded(
+    run: &mut Run<'_>,
+    (way, rate_l1): (Way, Rate),
+    line_l1: Rate,
+    shortest_bytes: u32,
+) -> Result<bool, Abort> {
+    let rate = FrameRate { frame_bytes: shortest_bytes, rate_l1 };
+    let offer = Offer { purpose: "line rate", ..Offer::plain(way, rate, TRIAL) };
+    let seen = run.offer_once(&offer)?;
+    Ok(seen.received_l1 > line_l1.scaled(1.0 + ETHERNET_PERCENT / 100.0))
 }
 
 /// What comes through an overload, in the middle of three trials unless the first one has shown an

@@ -67,7 +67,7 @@ fn half_width(slots: &[f64], piece: f64) -> Option<f64> {
         let count = slots.len() / length;
         let from = slots.len() - count * length;
         let means: Vec<f64> = slots[from..].chunks(length).map(mean).collect();
-        // One piece more or less, at most every other time.
+        // The variance of a mean that counts one piece more or less in half of the cases, at most.
         let edges = square(piece / length as f64) / 4.0;
         let seen = variance(&means);
         let own = if seen <= edges * chance_99(count - 1) { 0.0 } else { seen - edges };

@@ -44,7 +44,7 @@ pub(super) fn figure(
     let margin = configured * percent / 100.0;
     let least = buckets.iter().map(|bucket| bucket.least).fold(configured - margin, f64::min);
     let most = buckets.iter().map(|bucket| bucket.most).fold(configured + margin, f64::max);
-    // So that nothing stands on the frame.
+    // Room above and below, so that no mark touches the edges of the chart.
     let air = (most - least).max(configured * 0.01) * 0.15;
     let range = ((least - air) / 1e3, (most + air) / 1e3);
     let panel = Panel {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::refusal::Refusal;
 
-/// A run and the one that is laid over it.
+/// The evidence of two runs is kept: of the one shown, and of another drawn over it.
 const KEPT: usize = 2;
 
 /// What is kept, the latest last.

@@ -48,6 +48,19 @@ fn a_fast_search_is_not_misled_by_the_bucket_of_a_policer() {
     }
 }
 
+/// Of its longest frames a policer of 9.881 Mbit/s passes what an Ethernet of 10 Mbit/s carries, of short ones 6 % more.
+#[test]
+fn a_policer_is_not_taken_for_an_ethernet_of_nearly_its_rate() {
+    let path = upwards(&[policed(GIGABIT, Rate::bps(9_881_000), 64_000)]);
+    let frame_lengths_bytes = vec![256, 1518];
+    let report = run(&Plan { frame_lengths_bytes, line_rate_l1: None, ..throughput(256) }, &path);
+    let found: Vec<_> = throughputs(&report).iter().map(|found| found.found.unwrap()).collect();
+    assert_eq!(found.len(), 2);
+    for rate in found {
+        assert_within(rate.at(Layer::L2).as_bps() as f64, 9.881e6, 0.15);
+    }
+}
+
 /// 1 Gbit/s in steps of 0.1 % of what comes through: 100,000,000 / 100,000 halve ten times, and ten
 /// times as much four more times.
 #[test]

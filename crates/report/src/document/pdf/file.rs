@@ -134,7 +134,7 @@ fn font(pdf: &mut Pdf, numbers: &mut Numbers, place: Ref, font: &Font) -> Result
         SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
     let [descendant, descriptor, file, words] =
         [numbers.next(), numbers.next(), numbers.next(), numbers.next()];
-    // Six capitals say that it is not all of the font.
+    // Six capital letters and a plus sign mark a subset of a font (ISO 32000-1, 9.6.4).
     let name = format!("FPIPEA+{}", font.name);
     let name = Name(name.as_bytes());
     let mut whole = pdf.type0_font(place);

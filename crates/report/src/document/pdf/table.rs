@@ -195,7 +195,8 @@ fn row_height(press: &Press, table: &Table, grid: &Grid, row: usize) -> f64 {
     table.rows.get(row).map_or(0.0, |cells| height(&lines(press, grid, cells), grid))
 }
 
-/// The head of the table, or its repetition, which says nothing new.
+/// The head of the table. On a further page it is repeated without a row in the structure, so that it is not read
+/// aloud again.
 fn head(press: &mut Press, table: &Table, grid: &Grid, heads: &[Vec<String>], row: Option<NodeId>) {
     let height = height(heads, grid);
     let foot = press.at + height - 3.0;

@@ -12,7 +12,7 @@ use crate::cli::calc::function::{
 
 /// The searches count in whole units: here a millionth of a millionth of a percent.
 const UNITS_PER_PERCENT: i64 = 1_000_000_000_000;
-/// As many trials of one load are looked at.
+/// How many trials of one load a search may take.
 const MOST_TRIALS: usize = 1_000_000;
 
 const SEARCH: &[Param] = &[
