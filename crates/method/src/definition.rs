@@ -21,8 +21,8 @@ pub struct Method {
     pub kinds: &'static [&'static Kind],
     /// What one has to know to read any of its documents; empty where there is nothing.
     pub note: &'static str,
-    /// Which steps of a run a document shows that has room for as many alike as the number says.
-    pub shown: fn(&[Row], usize) -> Shown,
+    /// Chooses the steps that a document shows; the number is the most flows that it has room for.
+    pub shown: fn(&[Row], usize) -> IsShown,
     /// The figure that stands for a run in a list; `None` where it found no such figure.
     pub headline: fn(&[Row]) -> Option<Headline>,
     /// The figure in the sentence of its verdict; `None` where the main reason says all.
@@ -32,10 +32,10 @@ pub struct Method {
 }
 
 /// Whether a document shows a step.
-pub type Shown = fn(&Row) -> bool;
+pub type IsShown = fn(&Row) -> bool;
 
 /// All steps are shown.
-pub(crate) fn every(_: &[Row], _: usize) -> Shown {
+pub(crate) fn every(_: &[Row], _: usize) -> IsShown {
     |_| true
 }
 

@@ -2,7 +2,7 @@
 
 use fp_model::figure::Kind;
 
-pub use crate::definition::{Definition, Found, Method, Ran, Shown};
+pub use crate::definition::{Definition, Found, IsShown, Method, Ran};
 use crate::{burst, flow, rfc2544, rfc6349, rfc7640, stress, y1564};
 
 /// All of them, in the order in which they are listed.
@@ -50,7 +50,7 @@ mod tests {
     use alloc::string::String;
     use alloc::vec::Vec;
 
-    use fp_model::figure::{Block, Shown, Unit};
+    use fp_model::figure::{Block, Chart, Curves, Drawn, Estimates, Shown, Unit};
 
     use super::*;
 
@@ -79,14 +79,38 @@ mod tests {
         }
     }
 
+    /// The names in a chart; a course finds its own by the step.
+    fn drawn(block: &Block) -> Option<Vec<&'static str>> {
+        let of = |drawn: &[Drawn]| drawn.iter().map(|one| one.field).collect::<Vec<_>>();
+        let Block::Chart(chart) = block else { return None };
+        Some(match chart {
+            Chart::Pairs(_) | Chart::Course(_) => Vec::new(),
+            Chart::Reached(chart) => of(&[chart.across, chart.possible, chart.reached]),
+            Chart::Curves(Curves { points, across, up, name, .. }) => {
+                [of(&[*across, *up]), [*points, *name].into()].concat()
+            }
+            Chart::Estimates(Estimates { name, configured, estimate, .. }) => {
+                [of(&[*name]), [*configured, *estimate].into()].concat()
+            }
+            Chart::Followed(chart) => {
+                [of(&chart.rates), [chart.error.field, chart.intervals].into()].concat()
+            }
+            Chart::Active(chart) => [chart.target].into(),
+        })
+    }
+
     #[test]
-    fn tables_show_fields_of_their_kind_or_of_rows_inside_of_it() {
+    fn tables_and_charts_show_fields_of_their_kind_or_of_rows_inside_of_it() {
         for kind in kinds() {
             let fields: Vec<String> = kind.fields().collect();
             let tables = kind.blocks.iter().filter_map(|block| match block {
                 Block::Table(table) => Some(table.columns),
                 Block::Chart(_) => None,
             });
+            for field in kind.blocks.iter().filter_map(drawn).flatten() {
+                let has_it = |path: &String| path.split('.').any(|part| part == field);
+                assert!(fields.iter().any(has_it), "{field} of {}", kind.name);
+            }
             for shown in tables.flatten() {
                 if let Shown::Field(field) | Shown::As(field, _) = shown {
                     let is_it = |path: &String| path.rsplit('.').next() == Some(*field);

@@ -93,9 +93,9 @@ pub(crate) struct Estimate {
     pub(crate) falling: bool,
     /// A line in front of the bottleneck, which is faster and queued what was offered beyond this rate.
     pub(crate) in_front: Option<f64>,
-    /// What came of the third part, behind an overload, and the least rate offered that was dropped from more than
-    /// any other. Nothing that drops has a rate below the one or above the other, even if it passes less of an
-    /// overload: a bucket that is full before the next frame comes.
+    /// Bounds of the rate by loss alone: what arrived of the train's last part, behind an overload, and the lowest rate
+    /// offered that lost more than a quiet time explains. A bucket that is full before the next frame comes may pass
+    /// less of an overload than its rate; these bounds hold it nevertheless.
     pub(crate) between: Option<[f64; 2]>,
 }
 
@@ -469,6 +469,7 @@ impl<'a> Look<'a> {
         Self { train, quiet, over, settled, fine, fast, slow, frame_time }
     }
 
+    /// The bounds of the rate by loss alone, in bits a second.
     fn between(&self) -> [f64; 2] {
         let (through, error) = &self.slow;
         let came = through.bps * (1.0 - COVERS * error - CLOCKS_APART);
@@ -647,7 +648,7 @@ impl Estimate {
         between: None,
     };
 
-    /// With what another train said of the same.
+    /// With its bounds narrowed by those of an earlier train.
     #[must_use]
     pub(crate) fn and(self, before: &Self) -> Self {
         let both = [self.between, before.between].into_iter().flatten();
@@ -655,13 +656,16 @@ impl Estimate {
         Self { between, ..self }
     }
 
-    /// Where more came of one train than all of them are said to pass, the rate is between what came and what was
-    /// dropped of.
+    /// If a train delivered more than the estimate allows, the rate lies between the bounds of all trains; where these
+    /// exclude each other, as where others share the path, anything from the estimate to them.
     #[must_use]
     pub(crate) fn bounded(self) -> Self {
         match self.between {
             Some([least, most]) if self.kind != Kind::Queue && self.at_most < least => {
-                Self { bps: least, at_least: least, at_most: most.max(least), ..self }
+                match most < least {
+                    true => Self { kind: Kind::Unknown, at_most: least, ..self },
+                    false => Self { bps: least, at_least: least, at_most: most, ..self },
+                }
             }
             _ => self,
         }

@@ -81,7 +81,7 @@ const RTT: &[Column<BaselineRtt>; 8] = &[
     Info::new("probed_by", "probed by", Unit::Word).of(|baseline| probed_by(baseline.by)),
 ];
 
-/// What a run found of the RTT without load at least, in microseconds.
+/// The smallest RTT without load that a run has measured, in microseconds.
 pub(crate) fn rtt_us(steps: &[Row]) -> Option<f64> {
     let found = BASELINE_RTT.kind.among(steps).next()?;
     Some(1e3 * found.number("rtt_min_ms")?.value)

@@ -43,7 +43,7 @@ pub struct Drawn {
     pub words: &'static str,
 }
 
-/// A point for each step, over a quantity: what was reached and, dashed, what was possible.
+/// A point for each step, over the length of frames in bytes: what was reached and, dashed, what was possible.
 #[derive(Clone, Copy, Debug)]
 pub struct Reached {
     pub caption: &'static str,
@@ -53,7 +53,8 @@ pub struct Reached {
     pub reached: Drawn,
 }
 
-/// A curve for each step whose points are parts of it, with a field of the step beside its end.
+/// A curve for each step whose points are parts of it, from the highest rate downwards, with the length of its frames
+/// in bytes beside its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Curves {
     pub caption: &'static str,
@@ -81,11 +82,13 @@ pub struct Estimates {
 pub struct Course {
     /// What a step is called; `None` of those whose course is not drawn.
     pub name: fn(&Row) -> Option<String>,
-    /// Of the bytes in the series.
-    pub layer: &'static str,
-    /// The rate that it should have.
-    pub ideal: Option<Drawn>,
-    /// By all steps of a run, the RTT without load, in microseconds.
+    /// How many courses a document shows at most.
+    pub most: usize,
+    /// The layer at which the series counts bytes.
+    pub layer: fn(&Row) -> &'static str,
+    /// The rate that a step should have.
+    pub ideal: fn(&Row) -> Option<Drawn>,
+    /// The smallest RTT without load that any step of the run has, in microseconds.
     pub baseline_us: fn(&[Row]) -> Option<f64>,
 }
 
@@ -93,9 +96,8 @@ pub struct Course {
 #[derive(Clone, Copy, Debug)]
 pub struct Followed {
     pub name: fn(&Row) -> String,
-    /// The field of the intervals.
     pub intervals: &'static str,
-    /// Of an interval, in bits per second.
+    /// Fields of an interval, in bits per second of payload.
     pub rates: [Drawn; 3],
     pub error: Drawn,
 }

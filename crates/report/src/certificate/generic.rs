@@ -1,4 +1,4 @@
-//! Steps of a method that this program does not know: every figure under its name.
+//! A step of a method or of a kind that this program does not know: every figure under its name.
 
 use crate::document::{Block, Cell, Table, columns};
 use crate::stored::fields::Fields;

@@ -115,8 +115,16 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
 /// The same without what became of each direction and what happened meanwhile.
 pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
     let result = Fields(result);
-    let read = result.each("steps").filter_map(|fields| Some((fields, read::row(fields)?)));
-    let (fields, rows): (Vec<Fields<'_>>, Vec<Row>) = read.unzip();
+    let (mut fields, mut rows, mut others) = (Vec::new(), Vec::<Row>::new(), Vec::new());
+    for step in result.each("steps") {
+        match read::row(step) {
+            Some(row) => {
+                fields.push(step);
+                rows.push(row);
+            }
+            None => others.push(step),
+        }
+    }
     let facts = facts::of(&rows);
     let mut blocks = Vec::from_iter((!facts.is_empty()).then_some(Block::Facts(facts)));
     let Some(method) = Method::named(method) else {
@@ -143,6 +151,7 @@ pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
             }
         }
     }
+    blocks.extend(others.into_iter().map(generic::table));
     blocks
 }
 

@@ -15,8 +15,6 @@ const LEFT: f64 = 34.0;
 const MEASURED: Pen = Pen::new(Ink::Blue, 1.2);
 const WANTED: Pen = Pen { ink: Ink::Grey, width: 0.9, dash: Dash::Dashed };
 
-const FIGURES_MAX: usize = 6;
-
 /// What the figures are compared with, where that is known.
 struct Asked {
     /// In bits per second, with the words for it.
@@ -40,18 +38,18 @@ pub(super) fn figures(chart: &Course, steps: &[ReadStep<'_>], run: &[Row]) -> Ve
     let baseline_us = (chart.baseline_us)(run);
     let figure = |(name, (fields, row)): (String, &ReadStep<'_>)| {
         let ideal = |ideal: Drawn| Some((row.number(ideal.field)?.value, ideal.words));
-        let asked = Asked { ideal: chart.ideal.and_then(ideal), baseline_us, layer: chart.layer };
+        let ideal = (chart.ideal)(row).and_then(ideal);
+        let asked = Asked { ideal, baseline_us, layer: (chart.layer)(row) };
         figure(&name, *fields, &asked, width)
     };
-    drawn.into_iter().take(FIGURES_MAX).filter_map(figure).collect()
+    drawn.into_iter().filter_map(figure).take(chart.most).collect()
 }
 
 /// `None` of a step without a series.
 fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Figure> {
     let slots = slots::of(step);
     let until_s = slots.last()?.until_s();
-    let has_rtt = slots.iter().any(|slot| slot.rtt_us.is_some());
-    let is_tcp = has_rtt;
+    let is_tcp = slots.iter().any(|slot| slot.rtt_us.is_some());
     // A single one is in use from beginning to end.
     let has_several = most(&slots, |slot| slot.active.unwrap_or_default()) > 1.0;
     let height = match (is_tcp, has_several) {

@@ -1,5 +1,4 @@
-//! The policing test: the estimated bucket of each frame length with its interval, beside the
-//! configured one.
+//! An estimate of bytes for each step with its interval, beside what was configured.
 
 use fp_model::figure::{Estimates, Known, Row};
 

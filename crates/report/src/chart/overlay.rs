@@ -38,7 +38,7 @@ fn courses(result: Fields<'_>) -> Vec<(String, &'static str, Fields<'_>)> {
             _ => None,
         };
         let course = row.kind.blocks.iter().find_map(course)?;
-        Some(((course.name)(&row)?, course.layer, step))
+        Some(((course.name)(&row)?, (course.layer)(&row), step))
     };
     result.each("steps").filter_map(of).collect()
 }

@@ -1,5 +1,5 @@
-//! The graphs of RFC 2544: frame rate over frame length beside the theoretical maximum, frame loss
-//! over the offered rate.
+//! What was reached at each frame length beside what was possible, and a curve for each frame length: the graphs of
+//! RFC 2544.
 
 use fp_model::figure::{Curves, Drawn, Part, Reached, Row};
 

@@ -24,6 +24,7 @@ fn shortest(report: &BurstReport) -> f64 {
 /// `l + e - e0` after the first one did. That is no more than `l` and what its delay `e + n` exceeds
 /// `shortest` of the path, since no path is shorter than the way of the first frame to the bucket, `e0`, and
 /// of this one behind it. Within one train, all may have waited where the first one did not, or the first one alone.
+/// Over several trains clocks drift and routes change, which makes `shortest` less, and what was held less.
 fn beyond(report: &BurstReport, shortest: f64, frames_s: f64) -> f64 {
     let left = departures(report);
     let shortest = shortest + report.sent_from.as_secs_f64();

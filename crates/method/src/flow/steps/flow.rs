@@ -16,7 +16,7 @@ use fp_model::{
 };
 
 use super::tables::{BOTH, BY_LAYER, TCP, TCP_MORE, UDP, UDP_MORE};
-use crate::definition::Shown;
+use crate::definition::IsShown;
 use crate::{connection, metric};
 
 /// How a flow fared, or several in sum.
@@ -202,13 +202,14 @@ pub static FLOW: Steps<FlowStep> = Steps {
 
 const COURSE: Course = Course {
     name: |row| Some(format!("{}, {}", row.word("flow"), row.word("direction"))),
-    layer: "l4",
-    ideal: None,
+    most: 6,
+    layer: |_| "l4",
+    ideal: |_| None,
     baseline_us: |_| None,
 };
 
 /// Classes in place of their flows; of more than `most` flows only classes and sums.
-pub(in crate::flow) fn shown(steps: &[Row], most: usize) -> Shown {
+pub(in crate::flow) fn shown(steps: &[Row], most: usize) -> IsShown {
     let are_few = steps.iter().filter(|step| is_part(step, "flow")).count() <= most;
     match (are_few, steps.iter().any(|step| is_part(step, "class"))) {
         (true, false) => |_| true,

@@ -170,6 +170,23 @@ fn a_bucket_for_hardly_a_frame_has_the_rate_that_passed_before() {
     assert!(0.95 * 40e6 < all.at_least && all.at_most < 1.05 * 40e6, "{all:?}");
 }
 
+#[test]
+fn bounds_that_exclude_each_other_say_less_and_not_more() {
+    let known = Estimate {
+        kind: Kind::Policer,
+        bps: 40e6,
+        at_least: 39e6,
+        at_most: 41e6,
+        ..Estimate::UNKNOWN
+    };
+    let of = |between| Estimate { between: Some(between), ..known };
+    let bounded = of([50e6, f64::INFINITY]).and(&of([30e6, 45e6])).bounded();
+    assert_eq!((bounded.at_least, bounded.at_most), (39e6, 50e6));
+    assert_eq!(bounded.kind, Kind::Unknown);
+    assert_eq!(of([38e6, 45e6]).bounded().at_most, 41e6);
+    assert_eq!(known.bounded().at_most, 41e6);
+}
+
 /// 300 paths by chance, at 2 Mbit/s to 1 Gbit/s: no more miss than the interval says, five in a
 /// hundred and three standard deviations of that count; and no kind is a wrong one.
 #[test]

@@ -267,8 +267,9 @@ const COURSE: Course = Course {
         let is_shown = row.word("role") == "throughput";
         is_shown.then(|| format!("{}{both}, {sender} sender", capital(direction)))
     },
-    layer: "l4",
-    ideal: Some(Drawn { field: "ideal_bps", words: "ideal" }),
+    most: usize::MAX,
+    layer: |_| "l4",
+    ideal: |_| Some(Drawn { field: "ideal_bps", words: "ideal" }),
     baseline_us: path::rtt_us,
 };
 

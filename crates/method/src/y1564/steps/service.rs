@@ -157,10 +157,20 @@ const RECEIVED: Pairs = Pairs {
 
 const COURSE: Course = Course {
     name: |row| Some(format!("{}, {}", row.word("service"), row.word("direction"))),
-    layer: "l2",
-    ideal: Some(Drawn { field: "offered_l2_bps", words: "offered" }),
+    most: usize::MAX,
+    layer: |row| if is_tcp(row) { "l4" } else { "l2" },
+    ideal: |row| {
+        Some(match is_tcp(row) {
+            true => Drawn { field: "ideal_bps", words: "what the CIR carries" },
+            false => Drawn { field: "offered_l2_bps", words: "offered" },
+        })
+    },
     baseline_us: |_| None,
 };
+
+fn is_tcp(row: &Row) -> bool {
+    row.number("throughput_bps").is_some()
+}
 
 const MAIN: &[&str] = &["throughput_bps", "ir_bps"];
 

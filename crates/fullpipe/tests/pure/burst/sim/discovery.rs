@@ -141,7 +141,8 @@ fn of_buckets_that_fill_in_nearly_the_same_time_no_pair_is_excluded() {
     found_or_not_excluded([6_699_104.2, 57_702.5, 70_940_065.7, 780_056.3]).unwrap();
 }
 
-/// One that is sent 1 Gbit/s is found, its rate to 0.5 %, its depth to 3 %, in the time that it may take.
+/// Asserts that a policer on a line of 1 Gbit/s is found, its rate to 0.5 %, its depth to 3 %, in the time that it may
+/// take.
 fn is_found(
     cir: Rate,
     cbs_bytes: u64,
@@ -167,7 +168,7 @@ fn is_found(
     Ok(())
 }
 
-/// Its depth is open by what the sender does not know of its departures, which no other pause makes narrower.
+/// Its depth is uncertain by the times at which frames left, and no other pause between trains reduces that.
 #[test]
 fn a_small_bucket_on_a_fast_line_is_found_in_time() {
     is_found(Rate::mbps(443), 8000, (Charge::L1, (Layer::L1, 20)), 1).unwrap();
