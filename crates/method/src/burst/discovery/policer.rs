@@ -99,10 +99,8 @@ impl Look<'_> {
                 self.is_a_queue = true;
                 let rested = self.rested(&long, found)?;
                 return Ok(match self.queue(&rested, quiet)? {
-                    Discovered::Unknown { contradiction: None, .. } => open(self),
-                    line @ Discovered::NoPolicer { .. } => {
-                        self.denser(found, &long).unwrap_or(line)
-                    }
+                    said @ (Discovered::Unknown { contradiction: None, .. }
+                    | Discovered::NoPolicer { .. }) => self.denser(found, &long).unwrap_or(said),
                     known => known,
                 });
             }
