@@ -29,7 +29,7 @@ pub(super) fn figure(step: &Row) -> Option<String> {
     }
     let bytes = |bytes: f64| Unit::Count.shown(bytes.max(0.0));
     let found = step.number("estimated_cbs_bytes")?;
-    let sold = bytes(step.number("configured_burst_bytes")?.value);
+    let sold = bytes(step.estimate("configured_burst_bytes")?);
     let ends = found.at_least.zip(found.at_most);
     let ends = ends.map(|(least, most)| format!(" ({} to {})", bytes(least), bytes(most)));
     Some(format!("CBS {} B{} for {sold} B sold", bytes(found.value), ends.unwrap_or_default()))

@@ -21,7 +21,7 @@ pub(super) fn headline(steps: &[Row]) -> Option<Headline> {
         transport => format!("{} ", transport.to_uppercase()),
     };
     let name = format!("{transport}payload (l4), {}", step.word("direction"));
-    Some(Headline::new(name, step.number("rate_bps")?.value, Headline::BITS))
+    Some(Headline::new(name, step.estimate("rate_bps")?, Headline::BITS))
 }
 
 pub(super) fn sentence(found: &Found<'_>) -> Option<String> {

@@ -84,7 +84,7 @@ const RTT: &[Column<BaselineRtt>; 8] = &[
 /// The smallest RTT without load that a run has measured, in microseconds.
 pub(crate) fn rtt_us(steps: &[Row]) -> Option<f64> {
     let found = BASELINE_RTT.kind.among(steps).next()?;
-    Some(1e3 * found.number("rtt_min_ms")?.value)
+    Some(1e3 * found.estimate("rtt_min_ms")?)
 }
 
 fn baseline_rtt(row: &Row) -> String {

@@ -18,7 +18,7 @@ pub(super) fn headline(steps: &[Row]) -> Option<Headline> {
         steps.iter().filter(|step| is_trial(step) && step.word("direction") != "bidirectional");
     let trial = alone.next()?;
     let name = format!("TCP throughput (l4), {}", trial.word("direction"));
-    Some(Headline::new(name, trial.number("throughput_bps")?.value, Headline::BITS))
+    Some(Headline::new(name, trial.estimate("throughput_bps")?, Headline::BITS))
 }
 
 pub(super) fn sentence(found: &Found<'_>) -> Option<String> {
@@ -47,7 +47,7 @@ pub(super) fn figure(step: &Row) -> Option<String> {
 
 fn tcp(step: &Row) -> String {
     let both = if step.word("direction") == "bidirectional" { " (both loaded)" } else { "" };
-    let of = |field: &str, what: &'static str| Some((step.number(field)?.value, what));
+    let of = |field: &str, what: &'static str| Some((step.estimate(field)?, what));
     let found = step.shown("throughput_bps");
     let text = match of("sold_bps", "sold").or_else(|| of("ideal_bps", "ideal")) {
         Some((bps, what)) => format!("{} {what}", beside(&found, &Unit::Rate.shown(bps))),
@@ -80,7 +80,7 @@ pub fn path_has(step: Option<&Row>, steps: &[Row]) -> Option<String> {
 /// Why a trial lost segments: the longest burst that a policer lets pass, as far as that is known, beside the one
 /// that it would have to.
 pub fn too_shallow(step: Option<&Row>, steps: &[Row]) -> Option<String> {
-    let needed_bytes = step.filter(is_trial)?.number("needed_cbs_bytes")?.value;
+    let needed_bytes = step.filter(is_trial)?.estimate("needed_cbs_bytes")?;
     let needed = amount_whole(needed_bytes);
     let burst = limit_of(step, steps).and_then(|limit| limit.number("burst_bytes"));
     Some(match burst.map(|burst| burst.value) {

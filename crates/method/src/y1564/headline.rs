@@ -9,8 +9,7 @@ use super::PERFORMANCE;
 use crate::definition::Found;
 
 pub(super) fn headline(steps: &[Row]) -> Option<Headline> {
-    let mut rates =
-        PERFORMANCE.kind.among(steps).filter_map(|step| Some(step.number("ir_bps")?.value));
+    let mut rates = PERFORMANCE.kind.among(steps).filter_map(|step| step.estimate("ir_bps"));
     let first = rates.next()?;
     Some(Headline::new(
         "information rate (l2)",

@@ -104,7 +104,7 @@ impl Part {
 
     /// The two numbers, where both are known.
     pub fn both(&self, of: &str, whole: &str) -> Option<[f64; 2]> {
-        Some([self.number(of)?.value, self.number(whole)?.value])
+        Some([self.estimate(of)?, self.estimate(whole)?])
     }
 
     /// The second of two numbers with the first one as what was reached of it, where both are known.
@@ -158,6 +158,11 @@ impl Part {
     /// `None` where it is not known.
     pub fn number(&self, field: &str) -> Option<Known<f64>> {
         self.cells[self.place(field)].number()
+    }
+
+    /// The same without its interval.
+    pub fn estimate(&self, field: &str) -> Option<f64> {
+        Some(self.number(field)?.value)
     }
 
     /// A number as people read it, with the ends of its interval: for one that is not in the middle of it.

@@ -9,7 +9,7 @@ mod plan_facts;
 
 pub(crate) use head::banner;
 
-use fp_method::methods::Method;
+use fp_method::methods::{self, Method};
 use fp_model::figure::{self, Row};
 use serde::Serialize;
 use serde_json::Value;
@@ -115,16 +115,8 @@ fn found(method: &str, result: &Value) -> Vec<Block> {
 /// The same without what became of each direction and what happened meanwhile.
 pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
     let result = Fields(result);
-    let (mut fields, mut rows, mut others) = (Vec::new(), Vec::<Row>::new(), Vec::new());
-    for step in result.each("steps") {
-        match read::row(step) {
-            Some(row) => {
-                fields.push(step);
-                rows.push(row);
-            }
-            None => others.push(step),
-        }
-    }
+    let read = result.each("steps").filter_map(|fields| Some((fields, read::row(fields)?)));
+    let (fields, rows): (Vec<Fields<'_>>, Vec<Row>) = read.unzip();
     let facts = facts::of(&rows);
     let mut blocks = Vec::from_iter((!facts.is_empty()).then_some(Block::Facts(facts)));
     let Some(method) = Method::named(method) else {
@@ -151,7 +143,8 @@ pub(crate) fn of_method(method: &str, result: &Value) -> Vec<Block> {
             }
         }
     }
-    blocks.extend(others.into_iter().map(generic::table));
+    let is_other = |step: &Fields<'_>| methods::kind(step.word("name")).is_none();
+    blocks.extend(result.each("steps").filter(is_other).map(generic::table));
     blocks
 }
 

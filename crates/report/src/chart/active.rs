@@ -5,7 +5,7 @@ use fp_model::figure::series::{self, DT, T};
 
 use super::plain::{Axes, Bar, COLUMNS, bars};
 use super::scale::Scale;
-use super::{Key, Panel, WHOLE, legend};
+use super::{Key, Panel, WHOLE, drawn, legend};
 use crate::build::ReadStep;
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen};
@@ -24,7 +24,7 @@ pub(super) fn figure(chart: &Active, (step, row): ReadStep<'_>) -> Option<Figure
     let points = points(step);
     let until_s = points.last()?.0;
     let highest = points.iter().map(|(_, active)| *active).fold(0.0, f64::max);
-    let target = row.number(chart.target).map_or(0.0, |target| target.value);
+    let target = row.estimate(chart.target).unwrap_or_default();
     let (unit, each) = unit(highest.max(target));
     let mut drawing = Drawing::new(WHOLE, HEIGHT);
     let up = Scale::from_zero(highest.max(target) / each, 4, (HEIGHT - 30.0, 22.0));
@@ -41,16 +41,9 @@ pub(super) fn figure(chart: &Active, (step, row): ReadStep<'_>) -> Option<Figure
     panel.across_axis(&mut drawing, "seconds", 8);
     let plain = plain(&points, highest.max(target));
     let [highest, target] = [highest, target].map(|count| grouped(count as u64));
-    Some(Figure {
-        alternative: format!(
-            "{} over {until_s:.1} s: {highest} at most, {target} asked for.",
-            chart.caption
-        ),
-        caption: chart.caption.to_owned(),
-        drawing,
-        is_wide: true,
-        plain,
-    })
+    let alternative =
+        format!("{} over {until_s:.1} s: {highest} at most, {target} asked for.", chart.caption);
+    Some(Figure { plain, ..drawn(chart.caption.to_owned(), alternative, drawing) })
 }
 
 /// How many there were at the end of each bar's share of the time, as long as there were any.

@@ -5,7 +5,7 @@ use fp_model::figure::{Course, Drawn, Row};
 
 use super::scale::Scale;
 use super::slots::{self, Slot};
-use super::{HALF, Key, Panel, WHOLE, legend, rate_unit};
+use super::{HALF, Key, Panel, WHOLE, drawn, legend, rate_unit};
 use crate::build::ReadStep;
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen, Point};
@@ -37,7 +37,7 @@ pub(super) fn figures(chart: &Course, steps: &[ReadStep<'_>], run: &[Row]) -> Ve
     let width = if drawn.len() == 1 { WHOLE } else { HALF };
     let baseline_us = (chart.baseline_us)(run);
     let figure = |(name, (fields, row)): (String, &ReadStep<'_>)| {
-        let ideal = |ideal: Drawn| Some((row.number(ideal.field)?.value, ideal.words));
+        let ideal = |ideal: Drawn| Some((row.estimate(ideal.field)?, ideal.words));
         let ideal = (chart.ideal)(row).and_then(ideal);
         let asked = Asked { ideal, baseline_us, layer: (chart.layer)(row) };
         figure(&name, *fields, &asked, width)
@@ -71,13 +71,7 @@ fn figure(name: &str, step: Fields<'_>, asked: &Asked, width: f64) -> Option<Fig
         last = active(&mut drawing, across, &slots, last.foot() + 17.0);
     }
     last.across_axis(&mut drawing, "seconds", 6);
-    Some(Figure {
-        caption: name.to_owned(),
-        alternative: alternative(name, &slots, is_tcp),
-        drawing,
-        is_wide: width >= WHOLE,
-        plain: String::new(),
-    })
+    Some(drawn(name.to_owned(), alternative(name, &slots, is_tcp), drawing))
 }
 
 fn most(slots: &[Slot], of: impl Fn(&Slot) -> f64) -> f64 {

@@ -3,7 +3,7 @@
 use fp_model::figure::{Estimates, Known, Row};
 
 use super::scale::Scale;
-use super::{HALF, Key, Panel, WORDS, legend};
+use super::{HALF, Key, Panel, WORDS, drawn, legend};
 use crate::document::Figure;
 use crate::document::draw::{Anchor, Dash, Drawing, Ink, Pen};
 use crate::text::grouped;
@@ -32,7 +32,7 @@ pub(super) fn figure(
         let Known { value, at_least, at_most } = step.number(chart.estimate)?;
         Some(Bucket {
             frame: step.grouped(chart.name.field),
-            configured: step.number(chart.configured)?.value,
+            configured: step.estimate(chart.configured)?,
             estimate: value,
             least: at_least?,
             most: at_most?,
@@ -78,17 +78,9 @@ pub(super) fn figure(
         })
         .collect();
     let caption = format!("{}, {direction}", chart.caption);
-    Some(Figure {
-        alternative: format!(
-            "{caption}, configured {} bytes: {}.",
-            grouped(configured.max(0.0) as u64),
-            told.join("; ")
-        ),
-        caption,
-        drawing,
-        is_wide: false,
-        plain: String::new(),
-    })
+    let configured = grouped(configured.max(0.0) as u64);
+    let alternative = format!("{caption}, configured {configured} bytes: {}.", told.join("; "));
+    Some(drawn(caption, alternative, drawing))
 }
 
 /// The interval as a line with ends, the estimate as a square on it.

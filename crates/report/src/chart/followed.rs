@@ -5,7 +5,7 @@ use fp_model::figure::{Followed, Part, Row};
 
 use super::plain::{Axes, Bar, COLUMNS, bars};
 use super::scale::Scale;
-use super::{Key, Panel, WHOLE, legend, rate_unit};
+use super::{Key, Panel, WHOLE, drawn, legend, rate_unit};
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen, Point};
 
@@ -22,7 +22,7 @@ pub(super) fn figure(chart: &Followed, step: &Row) -> Option<Figure> {
     let until_s = until_s(all.last()?)?;
     let each = all.len().div_ceil(POINTS_MAX).max(1);
     let of = |interval: &Part| {
-        chart.rates.iter().filter_map(|rate| value(interval, rate.field)).fold(0.0, f64::max)
+        chart.rates.iter().filter_map(|rate| interval.estimate(rate.field)).fold(0.0, f64::max)
     };
     let most = all.iter().map(of).fold(0.0, f64::max);
     let (unit, bps) = rate_unit(most);
@@ -44,17 +44,12 @@ pub(super) fn figure(chart: &Followed, step: &Row) -> Option<Figure> {
     let name = (chart.name)(step);
     let [target, sent, received] = chart.rates.map(|rate| rate.words);
     let error = format!("{} {}", chart.error.words, step.shown(chart.error.field));
-    Some(Figure {
-        alternative: format!(
-            "{name}: {target}, {sent} and {received} rate over {until_s:.1} s, up to {:.2} {unit}; \
-             {error}.",
-            most / bps
-        ),
-        caption: name,
-        drawing,
-        is_wide: true,
-        plain: plain(all, chart.rates.map(|rate| rate.field), until_s),
-    })
+    let alternative = format!(
+        "{name}: {target}, {sent} and {received} rate over {until_s:.1} s, up to {:.2} {unit}; {error}.",
+        most / bps
+    );
+    let plain = plain(all, chart.rates.map(|rate| rate.field), until_s);
+    Some(Figure { plain, ..drawn(name, alternative, drawing) })
 }
 
 /// As many bars as there are intervals, or as fit; a few are wide.
@@ -67,7 +62,7 @@ fn plain(intervals: &[Part], [target, _, received]: [&str; 3], until_s: f64) -> 
         let part = &intervals[from..until];
         let mean = |field| {
             let mbps =
-                part.iter().filter_map(|interval| value(interval, field)).map(|bps| bps / 1e6);
+                part.iter().filter_map(|interval| interval.estimate(field)).map(|bps| bps / 1e6);
             mbps.sum::<f64>() / part.len() as f64
         };
         Bar { reached: mean(received), wanted: mean(target) }
@@ -77,7 +72,7 @@ fn plain(intervals: &[Part], [target, _, received]: [&str; 3], until_s: f64) -> 
         unit: "Mbit/s",
         shown: |mbps| format!("{mbps:.1}"),
         top: 1e-9,
-        from_s: value(&intervals[0], T.field).unwrap_or_default(),
+        from_s: intervals[0].estimate(T.field).unwrap_or_default(),
         until_s,
         key: "# received   . asked for and not received   (l4)",
     };
@@ -87,16 +82,12 @@ fn plain(intervals: &[Part], [target, _, received]: [&str; 3], until_s: f64) -> 
 /// In the middle of its time.
 fn point(panel: &Panel, chunk: &[Part], field: &str, bps: f64) -> Option<Point> {
     let (first, last) = (chunk.first()?, chunk.last()?);
-    let middle = f64::midpoint(value(first, T.field)?, until_s(last)?);
-    let values: Vec<f64> = chunk.iter().filter_map(|interval| value(interval, field)).collect();
+    let middle = f64::midpoint(first.estimate(T.field)?, until_s(last)?);
+    let values: Vec<f64> = chunk.iter().filter_map(|interval| interval.estimate(field)).collect();
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     (!values.is_empty()).then(|| panel.point(middle, mean / bps))
 }
 
 fn until_s(interval: &Part) -> Option<f64> {
-    Some(value(interval, T.field)? + value(interval, DT.field)?)
-}
-
-fn value(interval: &Part, field: &str) -> Option<f64> {
-    Some(interval.number(field)?.value)
+    Some(interval.estimate(T.field)? + interval.estimate(DT.field)?)
 }

@@ -60,6 +60,12 @@ pub(crate) fn figures(chart: &Chart, steps: &[ReadStep<'_>], run: &Run<'_>) -> V
     }
 }
 
+/// A drawing that plain characters do not show.
+fn drawn(caption: String, alternative: String, drawing: Drawing) -> Figure {
+    let is_wide = drawing.width >= WHOLE;
+    Figure { caption, alternative, drawing, is_wide, plain: String::new() }
+}
+
 /// The part of a drawing in which a figure is drawn over another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {

@@ -4,7 +4,7 @@ use fp_model::figure::{Block, Chart};
 
 use super::scale::Scale;
 use super::slots::{self, Slot};
-use super::{HALF, Key, Panel, legend, rate_unit};
+use super::{HALF, Key, Panel, drawn, legend, rate_unit};
 use crate::document::Figure;
 use crate::document::draw::{Dash, Drawing, Ink, Pen};
 use crate::read;
@@ -67,16 +67,11 @@ fn figure(name: &str, layer: &str, first: &[Slot], second: &[Slot]) -> Option<Fi
         let seconds: f64 = slots.iter().map(|slot| slot.lasts_s).sum();
         slots.iter().map(|slot| slot.bps * slot.lasts_s).sum::<f64>() / seconds.max(1e-9) / each
     };
-    Some(Figure {
-        caption: name.to_owned(),
-        alternative: format!(
-            "{name}: rate over {until_s:.1} s, {:.2} {unit} on average in the first run, {:.2} {unit} \
-             in the second.",
-            mean(first),
-            mean(second)
-        ),
-        drawing,
-        is_wide: false,
-        plain: String::new(),
-    })
+    let alternative = format!(
+        "{name}: rate over {until_s:.1} s, {:.2} {unit} on average in the first run, {:.2} {unit} \
+         in the second.",
+        mean(first),
+        mean(second)
+    );
+    Some(drawn(name.to_owned(), alternative, drawing))
 }

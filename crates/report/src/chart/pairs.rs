@@ -3,7 +3,7 @@
 use fp_model::figure::{Pair, Pairs, Row};
 
 use super::scale::Scale;
-use super::{HALF, Key, Panel, WORDS, legend, rate_unit};
+use super::{HALF, Key, Panel, WORDS, drawn, legend, rate_unit};
 use crate::document::Figure;
 use crate::document::draw::{Anchor, Drawing, Ink};
 use crate::text::shortened;
@@ -60,11 +60,6 @@ pub(super) fn figure(chart: &Pairs, direction: &str, steps: &[&Row]) -> Option<F
     let keys = [(Key::Area(Ink::Sky), chart.possible), (Key::Area(Ink::Blue), chart.reached)];
     legend(&mut drawing, (HALF - 6.0, 20.0), &keys);
     let caption = format!("{}, {direction}", chart.caption);
-    Some(Figure {
-        alternative: format!("{caption}: {}.", told.join("; ")),
-        caption,
-        drawing,
-        is_wide: false,
-        plain: String::new(),
-    })
+    let alternative = format!("{caption}: {}.", told.join("; "));
+    Some(drawn(caption, alternative, drawing))
 }

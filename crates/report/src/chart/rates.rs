@@ -4,7 +4,7 @@
 use fp_model::figure::{Curves, Drawn, Part, Reached, Row};
 
 use super::scale::Scale;
-use super::{HALF, Key, Panel, WORDS, legend};
+use super::{HALF, Key, Panel, WORDS, drawn, legend};
 use crate::document::Figure;
 use crate::document::draw::{Anchor, Dash, Drawing, Ink, Pen, Point};
 use crate::text::{grouped, unknown};
@@ -16,8 +16,9 @@ const THEORETICAL: Pen = Pen { ink: Ink::Grey, width: 1.0, dash: Dash::Dashed };
 /// `None` of a single point, and where nothing was possible.
 pub(super) fn reached(chart: &Reached, way: &str, steps: &[&Row]) -> Option<Figure> {
     let Reached { across, possible, reached, .. } = chart;
-    let value = |step: &Row, drawn: &Drawn| Some(step.number(drawn.field)?.value);
-    let highest = |drawn| steps.iter().filter_map(|step| value(step, drawn)).fold(0.0, f64::max);
+    let highest = |drawn: &Drawn| {
+        steps.iter().filter_map(|step| step.estimate(drawn.field)).fold(0.0, f64::max)
+    };
     let (longest, most) = (highest(across), highest(possible).max(highest(reached)));
     if most <= 0.0 || steps.len() < 2 {
         return None;
@@ -31,8 +32,9 @@ pub(super) fn reached(chart: &Reached, way: &str, steps: &[&Row]) -> Option<Figu
     panel.up_axis(&mut drawing, &format!("{unit}{}", chart.unit), 4);
     panel.across_axis(&mut drawing, across.words, 6);
     let mut line = |drawn: &Drawn, pen: Pen, has_marks: bool| {
-        let point =
-            |step: &&Row| Some(panel.point(value(step, across)?, value(step, drawn)? / each));
+        let point = |step: &&Row| {
+            Some(panel.point(step.estimate(across.field)?, step.estimate(drawn.field)? / each))
+        };
         let points: Vec<Point> = steps.iter().filter_map(point).collect();
         if has_marks {
             points.iter().for_each(|point| mark(&mut drawing, *point));
@@ -44,17 +46,13 @@ pub(super) fn reached(chart: &Reached, way: &str, steps: &[&Row]) -> Option<Figu
     let keys = [(Key::Line(THEORETICAL), possible.words), (Key::Line(MEASURED), reached.words)];
     legend(&mut drawing, (HALF - 8.0, 20.0), &keys);
     let told = steps.iter().map(|step| {
-        let rate = value(step, reached).map_or_else(unknown, |rate| grouped(rate.max(0.0) as u64));
+        let rate =
+            step.estimate(reached.field).map_or_else(unknown, |rate| grouped(rate.max(0.0) as u64));
         format!("{} bytes: {rate} {}", step.grouped(across.field), chart.unit)
     });
     let caption = format!("{}, {way}", chart.caption);
-    Some(Figure {
-        alternative: format!("{caption}: {}.", told.collect::<Vec<_>>().join("; ")),
-        caption,
-        drawing,
-        is_wide: false,
-        plain: String::new(),
-    })
+    let alternative = format!("{caption}: {}.", told.collect::<Vec<_>>().join("; "));
+    Some(drawn(caption, alternative, drawing))
 }
 
 fn mark(drawing: &mut Drawing, (across, up): Point) {
@@ -64,9 +62,8 @@ fn mark(drawing: &mut Drawing, (across, up): Point) {
 /// `None` where every point is at the foot: the table says so.
 pub(super) fn curves(chart: &Curves, way: &str, steps: &[&Row]) -> Option<Figure> {
     let Curves { across, up, .. } = chart;
-    let value = |part: &Part, drawn: &Drawn| Some(part.number(drawn.field)?.value);
     let points = |step: &Row| -> Vec<Point> {
-        let point = |part: &Part| Some((value(part, across)?, value(part, up)?));
+        let point = |part: &Part| Some((part.estimate(across.field)?, part.estimate(up.field)?));
         step.parts(chart.points).iter().filter_map(point).collect()
     };
     let most = steps.iter().flat_map(|step| points(step)).map(|(_, up)| up).fold(0.0, f64::max);
@@ -99,13 +96,8 @@ pub(super) fn curves(chart: &Curves, way: &str, steps: &[&Row]) -> Option<Figure
         drawing.word(place, text, WORDS, Anchor::Start, Ink::Grey);
     }
     let caption = format!("{}, {way}", chart.caption);
-    Some(Figure {
-        alternative: format!("{caption}; at the highest rate {}.", told.join("; ")),
-        caption,
-        drawing,
-        is_wide: false,
-        plain: String::new(),
-    })
+    let alternative = format!("{caption}; at the highest rate {}.", told.join("; "));
+    Some(drawn(caption, alternative, drawing))
 }
 
 /// Labels at these heights, moved so that none covers another.

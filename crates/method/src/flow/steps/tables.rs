@@ -85,8 +85,7 @@ pub(super) static TCP_MORE: Table = Table {
 /// From the slowest connection to the fastest.
 fn each(row: &Row) -> String {
     let rates = row.parts("connections").iter();
-    let rates: Vec<f64> =
-        rates.filter_map(|each| Some(each.number("throughput_bps")?.value)).collect();
+    let rates: Vec<f64> = rates.filter_map(|each| each.estimate("throughput_bps")).collect();
     let least = rates.iter().copied().reduce(f64::min);
     let most = rates.iter().copied().reduce(f64::max);
     match least.zip(most) {
